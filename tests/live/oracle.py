@@ -53,12 +53,15 @@ class Oracle:
         Lives (origin, epoch) of which there have been two disks.
     retired : set
         Lives (origin, epoch) that the authority has retired, whoever knows.
+    liars : set
+        Names of members that may say of themselves what they like.
     """
 
     def __init__(self):
         self.allowed = defaultdict(lambda: defaultdict(set))
         self.forked = set()
         self.retired = set()
+        self.liars = set()
 
     # --- what happens
 
@@ -140,7 +143,8 @@ class Oracle:
                 sums[arm][0] += count
                 sums[arm][1] += total
         for key, (count, total) in table.items():
-            self.check_value(key, count, total, f"table of {name}")
+            if key[0] not in self.liars:
+                self.check_value(key, count, total, f"table of {name}")
             if (key[0], key[1]) == (name, epoch):
                 raise Violation(f"{name} has its present life in its table: {key}")
             if key[2] in sums:

@@ -13,10 +13,13 @@ import random
 import shutil
 from collections import deque
 from pathlib import Path
+from unittest.mock import patch
+
+from cryptography.hazmat.primitives.serialization import Encoding
 
 from banditmesh.errors import StoreError
 from banditmesh.live.disk.state import Store
-from banditmesh.live.transport.identity import Identity
+from banditmesh.live.transport.identity import Contexts, Identity, certify_authority, certify_node
 
 #: How many bytes may be on their way before a writer waits.
 BUFFER = 64 * 1024
@@ -330,8 +333,8 @@ class DiskStore:
     async def commit(self, changes):
         await self._slowly(self.store.write, changes)
 
-    async def save_entries(self, entries, removed):
-        await self._slowly(self.store.write_entries, entries, removed)
+    async def save_entries(self, *what):
+        await self._slowly(self.store.write_entries, *what)
 
     async def _slowly(self, write, *what):
         disk = self.disk
@@ -358,5 +361,39 @@ class DiskStore:
         self.store.close()
 
 
-def identity(mesh, node, not_before=0, not_after=2**40):
-    return Identity(mesh, node, not_before, not_after)
+def identity(mesh, node, not_before=0, not_after=2**40, certificate=b""):
+    return Identity(mesh, node, not_before, not_after, certificate)
+
+
+class SimulatedWorkers:
+    """Threads that are none: work takes a while, in which other things happen."""
+
+    def __init__(self, rng, slowest=0.02):
+        self.rng = rng
+        self.slowest = slowest
+
+    async def run(self, function, *arguments):
+        await asyncio.sleep(self.rng.uniform(0.0, self.slowest))
+        return function(*arguments)
+
+    def close(self):
+        pass
+
+
+#: Certificates made in simulated worlds hold until then, in seconds since 1970.
+ENDS = 2**32
+
+
+def authority(key, mesh):
+    """The certificate of an authority, always the same."""
+    with patch("cryptography.x509.random_serial_number", return_value=2**150 + 1):
+        return certify_authority(key, mesh, 0, ENDS)
+
+
+def contexts_of(mesh, node, key, signer, signed_by, not_before=0, not_after=ENDS, serial=1):
+    """The keys of a node whose certificate an authority (key and certificate) issues; a function of its arguments."""
+    with patch("cryptography.x509.random_serial_number", return_value=2**150 + serial):
+        made = certify_node(key.public_key(), mesh, node, *signed_by, not_before, not_after)
+    der = made.public_bytes(Encoding.DER)
+    own = identity(mesh, node, not_before, not_after, der)
+    return Contexts(None, None, own, (signer,), (signed_by[1],), key)

@@ -6,14 +6,16 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import astuple
 
 from banditmesh.errors import BanditmeshError, FrameError, InputError
+from banditmesh.live.certificates import signed_bytes
 from banditmesh.live.links import codec
 from banditmesh.live.links.codec import Bye, Hello, Notices, Ping, Pong, Splitter, Statistics, Wanted
-from banditmesh.live.statistics import Statistic
+from banditmesh.live.statistics import Statistic, Values
 
 HELLO = Hello("shop", "node-a", 2**64 - 1, 2, "fwa(4)+growth(0.25)", "banditmesh 1.0", [("default", "")])
 SENT = [Statistic("node-a", 2**64 - 1, "red", 3, -1.5, 4), Statistic("b/ü", 0, "blau", 2**53 - 1, 1e12, 255)]
@@ -287,3 +289,29 @@ def test_example_of_the_document_is_what_is_sent():
         codec.encode_ping(1),
         codec.encode_bye("leaving"),
     ]
+
+
+LIVE_DOCS = Path(__file__).parents[2] / "docs" / "live"
+
+
+def test_vectors_are_what_is_signed():
+    vectors = msgspec.json.decode((LIVE_DOCS / "vectors.json").read_bytes())
+    key = Ed25519PrivateKey.from_private_bytes(bytes.fromhex(vectors["private_key"]))
+    assert key.public_key().public_bytes_raw().hex() == vectors["public_key"]
+    for one in vectors["statistics"]:
+        values = Values(*(one[name] for name in ("count", "sum", "weight", "weighted_sum", "stamp")))
+        signed = signed_bytes(one["mesh"], (one["origin"], int(one["epoch"], 16), one["arm"]), values)
+        assert (signed.hex(), key.sign(signed).hex()) == (one["signed"], one["signature"])
+    page = (LIVE_DOCS / "wire.md").read_text(encoding="utf-8").replace(" ", "").replace("\n", "")
+    assert vectors["statistics"][0]["signed"] in page
+    assert vectors["statistics"][0]["signature"] in page
+
+
+@given(st.builds(Values.of, st.integers(1, 2**53 - 1), st.floats(-1e12, 1e12)), wholes, names)
+def test_what_is_signed_is_the_same_whoever_encodes_it(values, epoch, name):
+    [one] = codec.decode(codec.encode_statistics([Statistic(name, epoch, "red", *values[:2], 4)])[4:]).statistics
+    written_out = Statistic(
+        name, epoch, "red", values.count, -0.0 if not values.total else values.total, 4, *values[2:]
+    )
+    [other] = codec.decode(codec.encode_statistics([written_out])[4:]).statistics
+    assert signed_bytes("shop", one.key, one.values) == signed_bytes("shop", other.key, other.values)

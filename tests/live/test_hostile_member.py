@@ -24,7 +24,7 @@ from banditmesh.live.transport import PlainTransport, TlsTransport, keys
 from banditmesh.live.transport.identity import contexts
 
 FAR = bm.Flooding(8)
-HELLO = codec.encode_hello(codec.Hello("shop", "x", 7, 1, "fwa(4)", "none"))
+HELLO = codec.encode_hello(codec.Hello("shop", "x", 7, 2, "fwa(4)", "none"))
 
 
 @pytest.fixture(autouse=True)
@@ -86,7 +86,8 @@ async def a_mesh(folder, files=None):
     """The node a, its good neighbour b, and the hostile x; in the end a works and b has noticed nothing."""
 
     def secured(name):
-        return {"keys": files[name]} if files else {}
+        # What it says is unsigned: ranges are what these tests are about.
+        return {"keys": files[name], "signatures": "accepted"} if files else {}
 
     a = a_node(folder, "a", protocol=FAR, **secured("a"))
     async with a, a_node(folder, "b", {"a": a.address}, protocol=FAR, **secured("b")) as b:

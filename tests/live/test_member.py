@@ -316,7 +316,7 @@ def test_proof_of_an_older_copy_leads_to_a_new_life_that_knows_it():
 
 
 def test_invented_rows_of_the_present_life_fill_no_more_than_the_cap():
-    member = make("n", epoch=1, caps=Caps(entries=5, arms=4), links="p")
+    member = make("n", epoch=1, caps=Caps(entries_per_origin=5, arms=4), links="p")
     for epoch in range(1, 6):
         observe(member, (arm := "red" if epoch % 2 else "blue", 1.0))
         hear(member, "p", *(("n", epoch, f"invented {number}", 1, 1.0, 4) for number in range(6)))
@@ -458,7 +458,8 @@ def test_snapshot_shows_what_is_known_of_each_arm():
     assert member.waiting("p") == 2
     assert seen.counters["heard_news"] == 3
     assert {name: cap.used for name, cap in seen.caps.items()} == {
-        "origins": 1, "epochs": 2, "arms": 2, "entries": 2, "own_entries": 1, "segments": 0, "links": 1,
+        "origins": 1, "epochs": 2, "arms": 2, "entries": 3, "entries_per_origin": 2, "own_entries": 2, "segments": 0,
+        "links": 1,
     }  # fmt: skip
 
 

@@ -26,7 +26,7 @@ RARE = (
 
 #: What is broken, where, and how: a piece of a method's text, and what is put in its place.
 BROKEN = {
-    "nothing travels further than it first did": (StatisticTable, "_extend", "row.ttl = ttl", "return"),
+    "nothing travels further than it first did": (StatisticTable, "_pass_on", "row.ttl = ttl", "return"),
     "all of a count is learned, not what is new": (
         StatisticTable,
         "hear",
@@ -36,8 +36,8 @@ BROKEN = {
     "the last one wins, not the larger count": (
         StatisticTable,
         "hear",
-        "if count <= known:",
-        "if count == known:",
+        "if count < known:\n                    n_stale",
+        "if False:\n                    n_stale",
     ),
     "an origin is not given back what it told": (
         StatisticTable,
@@ -52,7 +52,7 @@ BROKEN = {
         "self._outboxes.put(row, MEMORY)",
         "pass",
     ),
-    "an older copy of a state goes on": (StatisticTable, "_check_own_life", "self.proofs[arm] =", "_ ="),
+    "an older copy of a state goes on": (StatisticTable, "_keep_proof", "self.proofs[one.arm] =", "_ ="),
     "a new life forgets the old one": (member.Member, "new_life", "if own.count\n", "if not own\n"),
     "a link that comes up is offered nothing": (outboxes.Outboxes, "up", "for row in rows if", "for row in () if"),
     "what passes is not decided anew": (

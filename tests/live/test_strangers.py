@@ -94,8 +94,8 @@ def test_expelled_member_loses_its_links_everywhere_and_comes_back_with_a_new_ce
                 await until(lambda: all("expelled" in (peer.last_refusal or "") for peer in x.peers()))
                 assert counters(a, "refused_expelled") > (0,)
                 await report(x, "red", 1.0)
-            # What it told before still counts, until its lives are retired.
-            assert estimates(a)["red"] == estimates(b)["red"] == (1, 1.0)
+            # What it told before has left with its certificate, and counts again under a new one.
+            assert estimates(a)["red"] == estimates(b)["red"] == (0, None)
             async with a_node(tmp_path, "x", old, keys=files(mesh, "x")):
                 await until(lambda: estimates(a)["red"] == estimates(b)["red"] == (2, 1.0))
                 assert is_linked(a, "x")

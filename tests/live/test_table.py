@@ -287,7 +287,7 @@ def test_what_was_observed_but_not_told_proves_it_too():
 
 
 def test_own_present_life_is_heard_of_when_there_is_no_room_for_earlier_ones():
-    member = make("n", epoch=9, caps=Caps(entries=1))
+    member = make("n", epoch=9, caps=Caps(entries_per_origin=1))
     hear(member, "p", ("n", 1, "red", 1, 0.5, 1), ("n", 2, "red", 1, 0.5, 1), ("n", 9, "red", 1, 0.5, 1))
     assert counted(member, "refused_own_entries") == (1,)
     assert member.needs_new_life()
@@ -457,20 +457,28 @@ def test_what_no_longer_passes_leaves_unsent_but_not_the_memory_of_its_origin():
     [
         ({"origins": 1}, ("o", 2, "red"), ("q", 1, "red")),
         ({"epochs": 1}, ("q", 1, "red"), ("o", 2, "red")),
-        ({"arms": 3}, ("o", 1, "blue"), ("o", 1, "more")),
+        ({"entries_per_origin": 2}, ("o", 2, "blue"), ("o", 1, "blue")),
         ({"entries": 2}, ("o", 1, "blue"), ("o", 1, "grey")),
     ],
 )
 def test_new_thing_beyond_a_cap_is_refused_and_nothing_is_evicted(cap, fits, refused):
     member = make(caps=Caps(**cap))
     name = next(iter(cap))
-    known_before = ("o", 1, "grey") if name == "arms" else ("o", 1, "red")
+    known_before = ("o", 1, "red")
     hear(member, "p", (*known_before, 1, 0.5, 4), (*fits, 1, 0.5, 4), (*refused, 1, 0.5, 4))
     assert {one.key for one in member.entries()} == {known_before, fits}
     assert counted(member, f"refused_{name}") == (1,)
-    # What is known may still grow, and own earlier lives count towards no cap.
+    # What is known may still grow, and own earlier lives are not refused.
     hear(member, "p", (*known_before, 2, 0.5, 4), ("n", 7, "new", 1, 0.5, 4))
     assert counted(member, "heard_news") == (4,)
+
+
+def test_arms_of_others_do_not_use_up_those_of_the_node():
+    member = make(arms=["red"], caps=Caps(arms=2))
+    hear(member, "p", *(("o", 1, f"arm {number}", 1, 0.5, 4) for number in range(9)))
+    assert len(member.entries()) == 9
+    member.set_arms([ArmSpec("red", sigma=1.0), ArmSpec("arm 8", sigma=1.0)])
+    assert known(member)["arm 8"] == (1, 0.5)
 
 
 def test_node_warns_from_three_quarters_of_a_cap_on():

@@ -17,18 +17,28 @@ from pathlib import Path
 import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from oracle import Branch, Oracle, Report, Violation
-from simulated import HOSTILE, Disk, Network, SimulatedTransport, identity
+from simulated import (
+    HOSTILE,
+    Disk,
+    Network,
+    SimulatedTransport,
+    SimulatedWorkers,
+    authority,
+    contexts_of,
+    identity,
+)
 
 import banditmesh as bm
 from banditmesh.errors import InputError, NodeError, StoreError
 from banditmesh.live.bandits import BanditSpec
+from banditmesh.live.certificates import signed_bytes
 from banditmesh.live.config import NeighbourConfig, NodeConfig
 from banditmesh.live.links import codec, notices
 from banditmesh.live.links.notices import Signer, key_id
 from banditmesh.live.member import ALREADY_COUNTED, COUNTED, WITHDRAWN, ArmSpec, Observation
 from banditmesh.live.names import Caps, agent_name, arm_name
 from banditmesh.live.node import Node
-from banditmesh.live.statistics import Statistic
+from banditmesh.live.statistics import Statistic, certificate_id
 
 MESH = "simulated"
 ARMS = ("red", "blue", "green", "grey")
@@ -39,6 +49,10 @@ SEGMENTS = (None, "de", "de/be", "50%")
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 PUBLIC = KEY.public_key().public_bytes_raw()
 SIGNER = Signer(key_id(PUBLIC), PUBLIC, MESH)
+AUTHORITY = authority(KEY, MESH)
+#: An authority that nobody trusts.
+OTHER_KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(1, 33)))
+OTHER_AUTHORITY = authority(OTHER_KEY, MESH)
 #: How long a mesh may take to come to rest once everything works, in simulated seconds.
 PATIENCE = 400.0
 
@@ -56,6 +70,7 @@ class Machine:
         self.branch = Branch()
         self.copies = []
         self.not_before = 0
+        self.key = None
         self.is_expelled = False
         self.process = None
         #: The arms of its second bandit; None in worlds that have none.
@@ -63,6 +78,14 @@ class Machine:
         #: What somebody got wrong in its configuration, and will correct.
         self.reward_range = None
         self.ignore = []
+
+    def keys(self):
+        """What it signs with, in a world where statistics are signed."""
+        if not self.world.is_signed:
+            return None
+        if self.key is None:
+            self.key = Ed25519PrivateKey.from_private_bytes(self.world.rng.randbytes(32))
+        return contexts_of(MESH, self.name, self.key, SIGNER, (KEY, AUTHORITY), self.not_before)
 
     def specs(self):
         return [ArmSpec(arm, sigma=1.0, reward_range=self.reward_range) for arm in self.arms]
@@ -105,7 +128,9 @@ class Process:
         self.choices = []
         #: Names of tickets that are being withdrawn.
         self.withdrawing = []
-        self.transport = SimulatedTransport(world.network, identity(MESH, machine.name, machine.not_before))
+        keys = machine.keys()
+        own = identity(MESH, machine.name, machine.not_before) if keys is None else keys.own
+        self.transport = SimulatedTransport(world.network, own)
         self.store = disk.open(self.committed)
         config = machine.config(world.protocol)
         if address is not None:
@@ -115,6 +140,8 @@ class Process:
             transport=self.transport,
             store=self.store,
             signers=[SIGNER],
+            keys=keys,
+            workers=SimulatedWorkers(world.rng),
             clock=world.clock,
             rng=random.Random(world.rng.getrandbits(64)),
         )
@@ -245,10 +272,16 @@ class World:
         Where disks are.
     n_events : int
         How much happens.
+    is_signed : bool
+        Whether nodes have keys, and statistics are signed.
     """
 
-    def __init__(self, seed, folder: Path, n_events=60):
+    def __init__(self, seed, folder: Path, n_events=60, is_signed=False):
         self.rng = rng = random.Random(seed)
+        self.is_signed = is_signed
+        #: What was found to be signed, and who was ever expelled.
+        self.found_signed = set()
+        self.expelled = set()
         self.folder = folder
         self.n_events = n_events
         self.oracle = Oracle()
@@ -277,6 +310,12 @@ class World:
         self.weights = [weight * rng.choice((0, 0, 1, 4)) for weight in WEIGHTS]
         self.weights[EVENTS.index(observe)] = 40
         self.weights[EVENTS.index(restart)] = 8
+        if is_signed:
+            self.weights[EVENTS.index(be_hostile)] = 8
+            self.oracle.liars.add(HOSTILE)
+            self.hostile_keys = contexts_of(
+                MESH, HOSTILE, Ed25519PrivateKey.from_private_bytes(rng.randbytes(32)), SIGNER, (KEY, AUTHORITY)
+            )
         #: Machines, tickets and rewards that come later, or again.
         self.late = []
 
@@ -361,14 +400,30 @@ class World:
             name = process.machine.name
             table = table_of(node)
             self.oracle.check_node(name, own_of(node), table, member.estimates(), epoch)
-            before = {key: value for key, value in process.table.items() if key[0] not in process.machine.ignore}
+            gone = {*process.machine.ignore, *self.expelled, *self.oracle.liars}
+            before = {key: value for key, value in process.table.items() if key[0] not in gone}
             self.oracle.check_memory(name, before, {**table, **outside(node)})
             process.table = table
             n_keys = len(table) + len(outside(node)) + len(own_of(node))
             self.check_bounds(name, node, n_keys, process.n_refused_at_start)
+            if self.is_signed:
+                self.check_signatures(name, member)
             for neighbour in node._links.neighbours.values():
                 if neighbour.conversation is not None and node._board.why_banned(neighbour.identity):
                     raise Violation(f"{name} is linked with {neighbour.name}, and knows that it was expelled")
+
+    def check_signatures(self, name, member):
+        """Promise 7: what is known of others was signed under a certificate of theirs that counts here."""
+        certificates = member.certificates
+        for row in member._table._rows.values():
+            if row.is_observed:
+                continue
+            said = row.key, row.values, row.certificate, row.signature
+            if certificates.counting.get(row.certificate) != row.key[0]:
+                raise Violation(f"{name} has {row.key} under a certificate that does not count")
+            if said not in self.found_signed:
+                certificates[row.certificate].key.verify(row.signature, signed_bytes(MESH, row.key, row.values))
+                self.found_signed.add(said)
 
     def check_bounds(self, name, node, n_keys, n_refused_at_start):
         """Promise 4: nothing grows beyond its bound, and everything that came was used or refused for a reason."""
@@ -377,10 +432,12 @@ class World:
             if len(waiting) > n_keys:
                 raise Violation(f"{name} has {len(waiting)} keys waiting for {peer}, and {n_keys} in all")
         for cap_name, cap in member.snapshot().caps.items():
-            if cap.used > cap.most:
+            # Rows under its own name are never refused for want of room.
+            if cap.used > cap.most + (member._table.roster.n_rows_of(name) if cap_name == "entries" else 0):
                 raise Violation(f"{name} has {cap.used} {cap_name}, and may have {cap.most}")
         counters = member.counters
-        n_heard = sum(counters[f"heard_{fate}"] for fate in ("news", "stale", "extended", "proofs"))
+        n_heard = sum(counters[f"heard_{fate}"] for fate in ("news", "stale", "extended", "renewed", "proofs"))
+        n_heard += node._exchange.n_checking
         came, refused = node._exchange.counts["heard"], n_refused(node) - n_refused_at_start
         if n_heard + refused != came:
             raise Violation(f"{name} heard {came} statistics, used {n_heard} and refused {refused}")
@@ -406,6 +463,8 @@ class World:
         """Give a machine a new certificate; a process that runs keeps the old one."""
         self.n_issued += 1
         machine.not_before, machine.is_expelled = self.n_issued, False
+        if self.rng.random() < 0.5:
+            machine.key = None  # the next one has another key
 
     async def come_to_rest(self):
         """Wait until all links are up and nothing waits."""
@@ -725,6 +784,7 @@ async def expel(world):
     if machine is not None and machine is not other:
         world.n_issued += 1
         other.is_expelled = True
+        world.expelled.add(other.name)
         notice = notices.expel(KEY, MESH, other.name, world.n_issued, int(world.clock()))
         with contextlib.suppress(StoreError):  # in effect, and written later
             await machine.process.node.notice(notice)
@@ -746,12 +806,16 @@ async def be_hostile(world):
     machine, rng = world.draw_running(), world.rng
     if machine is None:
         return
-    transport = SimulatedTransport(world.network, identity(MESH, HOSTILE))
+    transport = SimulatedTransport(
+        world.network, world.hostile_keys.own if world.is_signed else identity(MESH, HOSTILE)
+    )
+    malice = MALICE + SIGNED_MALICE if world.is_signed else MALICE
     try:
         connection = await transport.dial(machine.address, machine.name)
-        await connection.write(codec.encode_hello(codec.Hello(MESH, HOSTILE, 7, 1, "fwa(4)", "hostile")))
+        version = rng.choice((1, 2, 2, 2)) if world.is_signed else 1
+        await connection.write(codec.encode_hello(codec.Hello(MESH, HOSTILE, 7, version, "fwa(4)", "hostile")))
         for _ in range(rng.randint(1, 5)):
-            await connection.write(rng.choice(MALICE)(world, rng))
+            await connection.write(rng.choice(malice)(world, rng))
             await asyncio.sleep(rng.random())
     except OSError:
         pass
@@ -803,6 +867,111 @@ def draw_question(world, machine):
     if machine.ads is None or rng.random() < 0.5:
         return ()
     return rng.sample(ADS, rng.randint(1, 2)), rng.choice(SEGMENTS)
+
+
+def recorded(world):
+    """The statistics and the certificates that honest nodes have sent."""
+    messages = [codec.decode(frame) for data in world.network.recorded for frame in codec.Splitter().feed(data)]
+    messages = [one for one in messages if isinstance(one, codec.Statistics)]
+    statistics = [one for message in messages for one in message.statistics]
+    return statistics, [der for message in messages for der in message.certificates]
+
+
+def sign(world, one):
+    """A statistic, signed by the hostile member."""
+    keys = world.hostile_keys
+    signature = keys.key.sign(signed_bytes(MESH, one.key, one.values))
+    filled = dict(zip(("weight", "weighted_total", "stamp"), one.values[2:], strict=True))
+    return msgspec.structs.replace(one, **filled, certificate=certificate_id(keys.own.certificate), signature=signature)
+
+
+def own_lies(world, rng):
+    """What it says of itself is its own affair: any values, many lives and arms, stamps of another century."""
+    n, kind = rng.choice((1, 5, 80)), rng.randrange(4)
+    lies = [
+        Statistic(
+            HOSTILE, rng.randrange(3) if kind else life, rng.choice((*ARMS, f"arm {life}")), rng.randint(1, 9), 4.0, 9
+        )
+        for life in range(n)
+    ]
+    if kind == 1:
+        lies = [
+            msgspec.structs.replace(one, weight=1.0, weighted_total=2.0, stamp=rng.choice((1.0, 1e15))) for one in lies
+        ]
+    return codec.encode_statistics([sign(world, one) for one in lies], [world.hostile_keys.own.certificate])
+
+
+def speaks_for_others(world, rng):
+    """Lies about others: under its own certificate, under theirs, unsigned, of lives that there are or are not."""
+    machine = rng.choice(world.machines)
+    epoch = machine.branch.epoch if rng.random() < 0.7 and machine.branch.epoch is not None else rng.randrange(9)
+    lie = sign(world, Statistic(machine.name, epoch, rng.choice(ARMS), rng.randint(1, 10**6), 1e6, 9))
+    theirs = [one.certificate for one in recorded(world)[0] if one.origin == machine.name and one.certificate]
+    if theirs and rng.random() < 0.5:
+        lie = msgspec.structs.replace(lie, certificate=rng.choice(theirs))
+    if rng.random() < 0.2:
+        lie = msgspec.structs.replace(lie, signature=b"", certificate=b"")
+    return codec.encode_statistics([lie] * rng.choice((1, 20)), [world.hostile_keys.own.certificate])
+
+
+def tampered(world, rng):
+    """What others have signed, with something else in it; or whose signature or certificate is another."""
+    statistics, ders = recorded(world)
+    some = []
+    for one in rng.sample(statistics, min(len(statistics), 12)):
+        other = rng.choice(statistics)
+        change = rng.choice(
+            (
+                {"count": one.count + 1},
+                {"total": one.total + 1.0},
+                {"stamp": 1e9, "weight": 1.0, "weighted_total": one.total},
+                {"epoch": rng.randrange(9)},
+                {"arm": rng.choice(ARMS)},
+                {"origin": rng.choice(world.machines).name},
+                {"signature": other.signature, "certificate": other.certificate},
+                {"certificate": rng.randbytes(16)},
+                {"signature": rng.randbytes(rng.choice((1, 64, 65)))},
+                {"signature": b""},
+                {"certificate": b""},
+                {"signature": b"", "certificate": b""},
+                {},
+            )
+        )
+        some.append(msgspec.structs.replace(one, ttl=rng.choice((1, 3, 255)), **change))
+    return codec.encode_statistics(some, rng.sample(ders, min(len(ders), 5)))
+
+
+def strange_certificates(world, rng):
+    """Certificates of another authority, of no authority, cut short, and no certificates at all."""
+    name = rng.choice([HOSTILE, *(one.name for one in world.machines)])
+    key = Ed25519PrivateKey.from_private_bytes(bytes(32))
+    others = contexts_of(MESH, name, key, SIGNER, (OTHER_KEY, OTHER_AUTHORITY)).own.certificate
+    forged = contexts_of(MESH, name, key, SIGNER, (OTHER_KEY, AUTHORITY)).own.certificate
+    ders = [others, forged, forged[:-1], rng.randbytes(40), b""]
+    one = Statistic(name, 1, "red", 3, 1.0, 9, 3.0, 1.0)
+    signature = key.sign(signed_bytes(MESH, one.key, one.values))
+    lies = [
+        msgspec.structs.replace(one, certificate=certificate_id(der), signature=signature) for der in (others, forged)
+    ]
+    return codec.encode_statistics(lies, rng.sample(ders, rng.randint(1, len(ders))))
+
+
+def asks(world, rng):
+    """Asks for everything there is, and for what there is not."""
+    ids = [certificate_id(der) for der in recorded(world)[1]] + [rng.randbytes(16), b""]
+    return codec.encode_wanted(ids[:100], [*(one.name for one in world.machines), "nobody", HOSTILE])
+
+
+SIGNED_MALICE = (
+    own_lies,
+    own_lies,
+    speaks_for_others,
+    speaks_for_others,
+    tampered,
+    tampered,
+    strange_certificates,
+    asks,
+)
 
 
 def name_of(ticket):

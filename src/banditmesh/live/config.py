@@ -27,6 +27,7 @@ from ..protocols.base import MAX_TTL
 from ..settings import parts
 from .bandits import PLAIN_KEYS as BANDIT_KEYS
 from .bandits import BanditSettings, BanditSpec
+from .certificates import ACCEPTED, GRACE, REQUIRED
 from .disk.decisions import FILE_BYTES, FILES
 from .fields import (
     Check,
@@ -62,6 +63,8 @@ _PLAIN_KEYS: Final[dict[str, Check]] = {
     "max_ttl": at_least(1, MAX_TTL),
     "ticket_lifetime": checks.positive,
     "open_choices": at_least(1, MAX_OPEN_CHOICES),
+    "signatures": one_of(REQUIRED, ACCEPTED),
+    "signature_grace": checks.positive,
     "decisions_bytes": at_least(1_000),
     "decisions_files": at_least(1, 1_000),
     "renew_before": checks.positive,
@@ -145,6 +148,10 @@ class NodeConfig(BanditSettings, Struct, frozen=True, kw_only=True):
     renew_before : float or None
         How many seconds before its certificate ends the node renews it; 30 days, or a third of the certificate's
         lifetime if that is less, unless given.
+    signatures : {"required", "accepted"}
+        Where there are keys: whether statistics of others must be signed by their origins, or are taken without.
+    signature_grace : float
+        For how many seconds what a certificate signed still counts after its end.
     max_clock_skew : float
         By how many seconds clocks may differ.
     plain : bool
@@ -179,6 +186,8 @@ class NodeConfig(BanditSettings, Struct, frozen=True, kw_only=True):
     max_ttl: int | None = None
     ticket_lifetime: float = 86400.0
     open_choices: int = OPEN_CHOICES
+    signatures: str = REQUIRED
+    signature_grace: float = GRACE
     decisions: Path | None = None
     decisions_bytes: int = FILE_BYTES
     decisions_files: int = FILES

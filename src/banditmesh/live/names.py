@@ -177,11 +177,13 @@ class Caps(Struct, frozen=True, forbid_unknown_fields=True):
     epochs : int
         Lives of one origin.
     arms : int
-        Arms, its own and those that it only relays; each in every segment.
+        Arms of the node itself, each in every segment.
     segments : int
         Segments of one bandit.
     entries : int
-        Statistics of others.
+        Statistics of others, and of the node's own earlier lives.
+    entries_per_origin : int
+        Of these, statistics of one origin, over all its lives.
     links : int
         Neighbours that are linked at a time.
     notices : int
@@ -198,6 +200,7 @@ class Caps(Struct, frozen=True, forbid_unknown_fields=True):
     arms: int = 10_000
     segments: int = 200
     entries: int = 200_000
+    entries_per_origin: int = 5_000
     links: int = 256
     notices: int = 10_000
 

@@ -24,6 +24,7 @@ from .. import checks
 from ..errors import InputError, NodeError, NoticeError, RefusedError, StoreError
 from ..protocols import notation
 from . import config as configs
+from .certificates import ACCEPTED, UNSIGNED, Certificate, Certificates
 from .config import NodeConfig
 from .disk.committing import Committer
 from .disk.decisions import DecisionLog, shortened
@@ -36,6 +37,8 @@ from .links.notices import Signer
 from .logs import note
 from .member import COUNTED, REFUSED, WITHDRAWN, Answer, ArmSpec, Member, NodeChoice, Observation, Ticket
 from .names import DEFAULT, check_name, epoch_text, new_epoch, split_agent, split_arm
+from .signing import Credentials, Signing, Workers
+from .statistics import certificate_id
 from .tasks import Tasks
 from .transport import Listener, PlainTransport, Refusal, TlsTransport, Transport
 from .transport.identity import Contexts, Identity, KeyFiles, contexts, expiry_warning
@@ -76,6 +79,10 @@ class Node:
         Where its state lies; the configuration's folder unless given. The node closes it.
     signers : sequence of Signer, optional
         Whose notices it believes; the configuration's authorities unless given.
+    keys : Contexts, optional
+        What it signs with, and whose certificates count; the configuration's keys unless given.
+    workers : Workers, optional
+        Where signatures are made and checked; its own threads unless given.
     clock : callable
         The time of day, in seconds since 1970.
     rng : random.Random, optional
@@ -105,6 +112,8 @@ class Node:
         transport: Transport | None = None,
         store: Store | None = None,
         signers: Sequence[Signer] | None = None,
+        keys: Contexts | None = None,
+        workers: Workers | None = None,
         clock: Callable[[], float] = time.time,
         rng: random.Random | None = None,
         new_life: bool = False,
@@ -115,6 +124,9 @@ class Node:
         self._transport = transport
         self._store = store
         self._signers = tuple(signers or ())
+        self._keys = keys
+        self._workers = Workers() if workers is None else workers
+        self._signing: Signing | None = None
         self._new_life = new_life
         self._listener: Listener | None = None
         self._decisions: DecisionLog | None = None
@@ -159,6 +171,10 @@ class Node:
 
     async def _restore(self, store: Store) -> None:
         config = self.config
+        if self._transport is None:
+            self._transport = self._make_transport()
+        self._board = Board(lambda data: notices.verify(data, self._signers), config.caps.notices)
+        keys = self._keys
         self._member = Member(
             config.mesh,
             config.node,
@@ -170,6 +186,14 @@ class Node:
             ticket_lifetime=config.ticket_lifetime,
             open_choices=config.open_choices,
             max_clock_skew=config.max_clock_skew,
+            certificates=Certificates(
+                config.mesh,
+                () if keys is None else keys.authorities,
+                self._board.expelled,
+                config.signature_grace,
+                config.caps.entries + config.caps.origins,
+            ),
+            signatures=UNSIGNED if keys is None else config.signatures,
             rng=self._rng,
         )
         self._committer = Committer(
@@ -181,17 +205,26 @@ class Node:
             changed=self._something_changed,
             observed=self._log_observed,
         )
-        if self._transport is None:
-            self._transport = self._make_transport()
-        self._board = Board(lambda data: notices.verify(data, self._signers), config.caps.notices)
         self._exchange = Exchange(
             self._member,
             self._board,
             notation.write(config.protocol),
             write=self._committer.write,
             heard_something=self._something_changed,
-            member_expelled=lambda: self._links.part_from_unwelcome(),
+            member_expelled=self._member_expelled,
+            clock=self._clock,
         )
+        if keys is not None:
+            self._signing = self._exchange.signing = Signing(
+                self._member,
+                self._credentials(keys),
+                self._workers,
+                clock=self._clock,
+                max_clock_skew=config.max_clock_skew,
+                left=self._exchange.want,
+                refuses_less=lambda reason: self._links.renew(reason),
+            )
+            self._committer.sign = self._signing.sign
         self._links = NodeLinks(
             config.mesh,
             config.node,
@@ -211,8 +244,13 @@ class Node:
         self._up_before = -asyncio.get_running_loop().time()
         if stored is not None:
             self._up_before += stored.life.uptime
-            self._member.restore(stored)
             self._restore_notices(stored.notices)
+            if self._signing is not None:
+                await self._signing.restore(stored.certificates)
+            self._member.restore(stored)
+            if self._signing is not None:
+                self._signing.review()
+                await self._signing.sign_anew()
         self._exchange.bandits = self._member.bandits()
         await self._committer.begin()
 
@@ -228,9 +266,28 @@ class Node:
         config = self.config
         if config.keys is None:
             return PlainTransport()
-        keys = self._read_keys(config)
-        self._signers = keys.signers
-        return TlsTransport(keys, self._refused)
+        self._keys = self._read_keys(config)
+        self._signers = self._keys.signers
+        return TlsTransport(self._keys, self._refused)
+
+    def _credentials(self, keys: Contexts) -> Credentials:
+        """What the node signs with."""
+        own = keys.own
+        certificate = Certificate(
+            certificate_id(own.certificate),
+            own.certificate,
+            own.node,
+            own.not_before,
+            own.not_after,
+            keys.key.public_key(),
+        )
+        return Credentials(certificate, keys.key)
+
+    def _member_expelled(self) -> None:
+        """A member was expelled: its links end, and its statistics leave with its certificates."""
+        self._links.part_from_unwelcome()
+        if self._signing is not None:
+            self._signing.review()
 
     @staticmethod
     def _read_keys(config: NodeConfig) -> Contexts:
@@ -251,6 +308,8 @@ class Node:
             self._tasks.spawn(self._links.watch(), "watcher of certificates"),
             self._tasks.spawn(self._keep_time(), "watcher of the clock"),
         ]
+        if self._signing is not None:
+            self._vital.append(self._tasks.spawn(self._signing.watch(), "watcher of certificates that count"))
         if self._renewal is not None:
             self._tasks.spawn(self._renewal.run(), "renewal of the certificate")
         if self.config.listen is not None:
@@ -297,6 +356,7 @@ class Node:
             await self._transport.close()
         if self._store is not None:
             self._store.close()
+        self._workers.close()
         if self._decisions is not None:
             await asyncio.to_thread(self._decisions.close)
 
@@ -574,7 +634,15 @@ class Node:
             assert isinstance(self._transport, TlsTransport)
             if set(keys.signers) - set(self._signers):
                 reasons.append("another authority")
-            self._transport.contexts, self._signers = keys, keys.signers
+            self._transport.contexts, self._signers, self._keys = keys, keys.signers, keys
+        if self._signing is not None and self._keys is not None:
+            if self._signing.use(self._credentials(self._keys), self._keys.authorities, config.signature_grace):
+                reasons.append("certificates count that did not")
+            if config.signatures == ACCEPTED != old.signatures:
+                reasons.append("signatures are not required any more")
+            if config.signatures != old.signatures:
+                self._member.set_signatures(config.signatures)
+            self._tasks.spawn(self._trust_anew(self._signing), "looking at certificates again")
         if config.protocol != old.protocol:
             # A neighbour is told of it in a hello. What was heard has the hops that the old protocol left it; on a new
             # link it is offered with all of them.
@@ -595,6 +663,12 @@ class Node:
                 self._links.remove(name, "not a neighbour any more")
         for neighbour in config.neighbours:
             self._links.add(neighbour.name, neighbour.address)
+        self._something_changed()
+
+    async def _trust_anew(self, signing: Signing) -> None:
+        """After keys or authorities have changed: let go what does not count, and sign what is the node's own."""
+        await signing.trust_anew()
+        await signing.sign_anew()
         self._something_changed()
 
     # --- looking

@@ -34,9 +34,9 @@ from .names import MAX_COUNT, MAX_REWARD, check_name
 
 LAWS: Final = {"gaussian": GAUSSIAN, "bernoulli": BERNOULLI, "uniform": UNIFORM, "other": OTHER}
 _ROUNDING: Final = 2.0**-53
-#: The most bytes of a statistic on the wire, its two names aside: of one without a memory, and of a signed one.
+#: The most bytes of a statistic on the wire, its two names aside, and how many more with a memory and a signature.
 _OVERHEAD: Final = 40
-_SIGNED_OVERHEAD: Final = _OVERHEAD + 3 * 9 + 18 + 66
+MORE_BYTES: Final = 3 * 9 + 18 + 66
 #: How many bytes the id of a certificate has, and a signature (Ed25519).
 CERTIFICATE_BYTES: Final = 16
 SIGNATURE_BYTES: Final = 64
@@ -153,7 +153,7 @@ class Known:
     is_outside : bool
         Whether the arm's `reward_range` does not allow it: it is kept, but neither used nor passed on.
     n_bytes : int
-        The most bytes that it takes on the wire.
+        The most bytes that it takes on the wire, without a memory and unsigned.
     is_dirty : bool
         Whether it has changed since it was last stored.
     """

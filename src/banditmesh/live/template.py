@@ -38,6 +38,9 @@ accept = "neighbours"               # or "members": any node with a certificate 
 # decisions_files = 5
 # renew_command = ["ssh", "authority", "renew"]    # gets the certificate, and prints the one that takes its place
 # renew_before = 2592000.0          # seconds before the certificate ends
+# signatures = "accepted"           # while some nodes run a version that does not sign; "required" by default
+# signature_grace = 31536000.0      # seconds for which what a certificate signed still counts after its end
+# max_clock_skew = 60.0             # seconds by which clocks may differ
 # plain = true                      # links without keys, only between loopback addresses: for trying things out
 # log = "json"                      # or "plain"
 # log_level = "info"                # debug, info, warning or error
@@ -71,6 +74,7 @@ listen = "127.0.0.1:7780"           # or "unix:node.sock"; anywhere else needs a
 # arms = 10000
 # segments = 200
 # entries = 200000
+# entries_per_origin = 5000
 # links = 256
 # notices = 10000
 """

@@ -12,13 +12,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any, Final
 
 from ...errors import StoreError
 from ..logs import note
 from ..member import Answer, Commit, Member, Observation
 from ..names import epoch_text
+from ..statistics import Known
 from . import Changes
 from .state import Store
 
@@ -64,6 +65,8 @@ class Committer:
         How many transactions have failed.
     turn : asyncio.Lock
         Held during a transaction; changes of arms or protocol hold it, too.
+    sign : coroutine function
+        Signs rows that a transaction lets leave the node.
     """
 
     def __init__(
@@ -80,6 +83,7 @@ class Committer:
         self.trouble = ""
         self.turn = asyncio.Lock()
         self.n_failures = 0
+        self.sign: Callable[[Sequence[Known]], Coroutine[Any, Any, None]] = _sign_nothing
         self._member = member
         self._store = store
         self._clock = clock
@@ -218,10 +222,15 @@ class Committer:
         note(LOG, logging.ERROR, "new life", epoch=epoch_text(epoch), reason=reason)
 
     async def commit(self, commit: Commit) -> None:
-        """Let something happen as soon as it is durable."""
+        """Let something happen as soon as it is durable, and signed."""
+        signing = asyncio.ensure_future(self.sign(commit.to_sign)) if commit.to_sign else None
         try:
             await self._store.commit(commit.changes)
+            if signing is not None:
+                await signing
         except BaseException:
+            if signing is not None:
+                signing.cancel()
             self._member.failed(commit)
             raise
         self._member.committed(commit)
@@ -262,18 +271,26 @@ class Committer:
             if self._first_epoch is not None:
                 return False  # without a life there is nothing to write it to
             entries, removed = self._member.dirty_entries()
-            if not entries and not removed:
+            has_keys = self.sign is not _sign_nothing
+            new, gone = self._member.certificates.take_unstored() if has_keys else ([], [])
+            if not entries and not removed and not new and not gone:
                 return False
             try:
-                await self._store.save_entries(entries, removed)
+                await self._store.save_entries(entries, removed, new, gone)
             except BaseException as error:
                 self._member.not_stored(entries, removed)
+                if has_keys:
+                    self._member.certificates.give_back(new, gone)
                 if not isinstance(error, StoreError):
                     raise
                 self._failed(error)
                 self._work.set()  # from now on it is tried again
                 return False
             return True
+
+
+async def _sign_nothing(rows: Sequence[Known]) -> None:
+    """What a node without keys signs."""
 
 
 def _refuse(calls: Iterable[tuple[Any, asyncio.Future[Any]]], error: BaseException) -> None:

@@ -268,9 +268,18 @@ class Store:
         """Write changes, whole and on the disk, or raise `StoreError`, and nothing has changed."""
         await self._run(lambda: self.write(changes))
 
-    async def save_entries(self, entries: Sequence[Entry], removed: Sequence[Key] = ()) -> None:
-        """Write rows of the table and remove others, whole or not at all; a power loss may undo it."""
-        await self._run(lambda: self.write_entries(entries, removed))
+    async def save_entries(
+        self,
+        entries: Sequence[Entry],
+        removed: Sequence[Key] = (),
+        certificates: Sequence[bytes] = (),
+        forgotten: Sequence[bytes] = (),
+    ) -> None:
+        """Write rows of the table and remove others, whole or not at all; a power loss may undo it.
+
+        So with certificates, and the ids of those to be removed.
+        """
+        await self._run(lambda: self.write_entries(entries, removed, certificates, forgotten))
 
     def write(self, changes: Changes) -> None:
         """What `commit` does, here and now."""
@@ -282,10 +291,17 @@ class Store:
         if is_begun:
             self._backup_of = None
 
-    def write_entries(self, entries: Sequence[Entry], removed: Sequence[Key] = ()) -> None:
+    def write_entries(
+        self,
+        entries: Sequence[Entry],
+        removed: Sequence[Key] = (),
+        certificates: Sequence[bytes] = (),
+        forgotten: Sequence[bytes] = (),
+    ) -> None:
         """What `save_entries` does, here and now."""
         with self._transaction("NORMAL") as db:
             schema.write_entries(db, entries, removed)
+            schema.write_certificates(db, certificates, forgotten)
 
     def backup(self, path: str | PathLike[str]) -> None:
         """Copy the state into a new file, as `copy_state`; writing goes on meanwhile."""

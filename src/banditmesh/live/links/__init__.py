@@ -76,8 +76,9 @@ class Neighbour:
         What it said last.
     refusal, refused_at : RefusedError or None, and float
         The last one, and when.
-    n_sent, n_received : int
-        How many statistics went to it and came from it, over all connections.
+    n_sent, n_received, n_bad : int
+        How many statistics went to it and came from it, and how many of its signatures and certificates were bad, over
+        all connections.
     """
 
     def __init__(self, name: str, address: str | None, is_configured: bool, since: float) -> None:
@@ -91,7 +92,7 @@ class Neighbour:
         self.refusal: RefusedError | None = None
         self.refused_at = 0.0
         self.is_refusal_noted = False
-        self._earlier = [0, 0]
+        self._earlier = [0, 0, 0]
         self.lasted = 0.0
         self.up, self.down = asyncio.Event(), asyncio.Event()
         self.down.set()
@@ -107,9 +108,13 @@ class Neighbour:
     def n_received(self) -> int:  # noqa: D102
         return self._earlier[1] + (0 if self.conversation is None else self.conversation.n_received)
 
+    @property
+    def n_bad(self) -> int:  # noqa: D102
+        return self._earlier[2] + (0 if self.conversation is None else self.conversation.n_bad)
+
     def hang_up(self) -> None:
         """Forget the connection, but not how much it carried."""
-        self._earlier = [self.n_sent, self.n_received]
+        self._earlier = [self.n_sent, self.n_received, self.n_bad]
         self.conversation = self.talk = None
 
 
@@ -434,7 +439,7 @@ class NodeLinks:
         self.neighbours[name] = neighbour
         self.counts["links"] += 1
         self._ups.setdefault(name, deque(maxlen=MAX_UPS)).append(asyncio.get_running_loop().time())
-        self._host.link_up(neighbour.name)
+        self._host.link_up(neighbour.name, version)
         note(LOG, logging.INFO, "link up", peer=neighbour.name)
         mine = self._host.hello().protocol
         if hello.protocol != mine:

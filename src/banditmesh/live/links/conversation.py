@@ -4,7 +4,9 @@
            reason, so that a node that is refused knows why, and both sides can count and name it
     in     frames are decoded and heard in slices; a neighbour that sends a lot waits for its next turn like all others
     out    notices, then statistics in batches of at most 64 KiB; the next one is made when the last has drained, so
-           that what is sent is as fresh as can be and a stalled neighbour costs no memory
+           that what is sent is as fresh as can be and a stalled neighbour costs no memory. A certificate goes with the
+           first statistic that needs it, and once more if the other side asks for it
+    bad    signatures are checked while nothing more is read; the tenth that is wrong ends the connection
     else   a ping after 5 s in which nothing was sent; the end after 15 s in which no byte came
 
 A conversation ends with a reason: a short word that is counted, and a line that is shown. Nothing is remembered of it.
@@ -14,14 +16,16 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from ...errors import FrameError, RefusedError
+from ..statistics import CERTIFICATE_BYTES
 from . import codec
 from .codec import Hello
 
 if TYPE_CHECKING:
+    from ..statistics import Statistic
     from ..transport import Connection
     from ..transport.identity import Identity
     from .exchange import Exchange
@@ -34,6 +38,14 @@ BYE_WITHIN: Final = 1.0
 BATCH: Final = 64 * 1024
 #: How many statistics make a turn: as many as a batch has, a few milliseconds of work.
 SLICE: Final = 1280
+#: The same where they are signed: as many as are checked before other links have their turn.
+SIGNED_SLICE: Final = 128
+#: How many certificates are read at a time.
+CERTIFICATES: Final = 32
+#: How many signatures and certificates of a connection may be bad before it ends.
+MAX_BAD: Final = 10
+#: How many seconds pass before what was asked for is offered again: that is as much work as the table is large.
+ANSWER_EVERY: Final = 1.0
 
 
 class LinkEnded(Exception):
@@ -133,6 +145,8 @@ class Conversation:
     ----------
     n_received, n_sent : int
         How many statistics were heard and sent.
+    n_bad : int
+        How many signatures and certificates were bad.
     empty_at : float
         When nothing waited the last time, by the event loop's clock.
     """
@@ -144,6 +158,7 @@ class Conversation:
         self.version = version
         self.n_received = 0
         self.n_sent = 0
+        self.n_bad = 0
         self.empty_at = asyncio.get_running_loop().time()
         self._frames = frames
         self._host = host
@@ -151,8 +166,12 @@ class Conversation:
         self._wake = asyncio.Event()
         #: The number of the last ping that was not answered.
         self._owes_pong: int | None = None
-        self._parting: str | None = None
+        self._parting: tuple[str, str] | None = None
         self._is_open = True
+        #: The certificates that have been sent; what the other side asked for, and when it may be answered.
+        self._sent_certificates: set[bytes] = set()
+        self._asked: tuple[set[bytes], set[str]] = set(), set()
+        self._answer_at = 0.0
 
     async def run(self) -> LinkEnded:
         """Talk until the end; why it ended."""
@@ -172,9 +191,9 @@ class Conversation:
         """Something waits to be sent."""
         self._wake.set()
 
-    def part(self, reason: str) -> None:
+    def part(self, reason: str, word: str = "parted") -> None:
         """Say bye after what is being sent, and end; at once if that does not leave in time."""
-        self._parting = reason
+        self._parting = reason, word
         self._wake.set()
         asyncio.get_running_loop().call_later(BYE_WITHIN, self.close)
 
@@ -195,17 +214,28 @@ class Conversation:
             statistics = message.statistics
             if message.n_malformed:
                 self._host.malformed(self.peer, message.n_malformed)
-            for start in range(0, len(statistics), SLICE):
-                part = statistics[start : start + SLICE]
+            for start in range(0, len(message.certificates), CERTIFICATES):
+                await self._take_bad(
+                    self._host.certified(self.peer, message.certificates[start : start + CERTIFICATES])
+                )
+            size = SIGNED_SLICE if self._host.has_keys else SLICE
+            for start in range(0, len(statistics), size):
+                part = statistics[start : start + size]
                 await self._turns.wait(len(part))
                 if self._is_open:
-                    self._host.heard(self.peer, part)
+                    await self._take_bad(self._host.heard(self.peer, part))
                     self.n_received += len(part)
         elif isinstance(message, codec.Notices):
             for notice in message.notices:
                 await self._turns.wait(SLICE // 8)  # a signature may have to be checked
                 if self._is_open:
                     self._host.noticed(self.peer, [notice])
+        elif isinstance(message, codec.Wanted):
+            certificates, names = self._asked
+            ids = [one for one in message.certificates if len(one) == CERTIFICATE_BYTES]
+            certificates.update(ids[: codec.MAX_WANTED - len(certificates)])
+            names.update(message.names[: codec.MAX_WANTED - len(names)])
+            self._wake.set()
         elif isinstance(message, codec.Ping):
             self._owes_pong = message.number
             self._wake.set()
@@ -214,19 +244,33 @@ class Conversation:
         elif isinstance(message, codec.Hello):
             raise LinkEnded("malformed", f"{self.peer} said hello a second time")
 
+    async def _take_bad(self, taking: Awaitable[int]) -> None:
+        """Wait until something was taken, and end with the tenth thing in it that was bad."""
+        self.n_bad += await taking
+        if self.n_bad >= MAX_BAD:
+            detail = f"{self.n_bad} signatures or certificates of {self.peer} were wrong"
+            self.part(f"bad_signatures: {detail}", "bad_signatures")
+            await asyncio.get_running_loop().create_future()  # nothing more is read
+
     async def _write(self) -> None:
         while self._is_open:
             self._wake.clear()
             if self._parting is not None:
-                await self._frames.part(self._parting)
-                raise LinkEnded("parted", f"said bye: {self._parting}")
+                reason, word = self._parting
+                await self._frames.part(reason)
+                raise LinkEnded(word, f"said bye: {reason}")
             data = await self._next()
             if data is None:
+                pause = PING_AFTER
+                if any(self._asked):
+                    pause = max(0.0, self._answer_at - asyncio.get_running_loop().time())
                 try:
-                    async with asyncio.timeout(PING_AFTER):
+                    async with asyncio.timeout(pause):
                         await self._wake.wait()
                     continue
                 except TimeoutError:
+                    if any(self._asked):
+                        continue
                     data = codec.encode_ping()
             await self._frames.send(data)
         raise LinkEnded("replaced", "a newer connection took its place")
@@ -238,13 +282,40 @@ class Conversation:
             return codec.encode_pong(number)
         if notices := self._host.notices_for(self.peer, BATCH):
             return codec.encode_notices(notices)
+        if self.version > 1 and (wanted := self._host.wanted_for(self.peer)) is not None:
+            return codec.encode_wanted(wanted.certificates, wanted.names)
+        self._answer()
         if waiting := self._host.waiting(self.peer):
             await self._turns.wait(min(waiting, SLICE))
             if self._is_open and (statistics := self._host.statistics_for(self.peer, BATCH)):
                 self.n_sent += len(statistics)
-                return codec.encode_statistics(statistics, version=self.version)
+                return self._encode(statistics)
         self.empty_at = asyncio.get_running_loop().time()
         return None
+
+    def _answer(self) -> None:
+        """Let what the other side asked for wait once more, if it is time."""
+        now = asyncio.get_running_loop().time()
+        if any(self._asked) and now >= self._answer_at:
+            certificates, names = self._asked
+            self._asked, self._answer_at = (set(), set()), now + ANSWER_EVERY
+            self._sent_certificates -= certificates
+            self._host.asked_for(self.peer, certificates, names)
+
+    def _encode(self, statistics: list[Statistic]) -> bytes:
+        """Statistics, and before or with them the certificates that have not been sent yet."""
+        if self.version < 2:
+            return codec.encode_statistics(statistics, version=self.version)
+        needed = {one.certificate: None for one in statistics if one.signature}
+        new = [certificate for certificate in needed if certificate not in self._sent_certificates]
+        self._sent_certificates.update(new)
+        ders = self._host.certificates(new)
+        before = b"".join(
+            codec.encode_statistics([], ders[start : start + CERTIFICATES])
+            for start in range(0, len(ders) - CERTIFICATES, CERTIFICATES)
+        )
+        left = len(ders) % CERTIFICATES or CERTIFICATES
+        return before + codec.encode_statistics(statistics, ders[-left:] if ders else ())
 
 
 HELLO_WITHIN: Final = 10.0

@@ -3,29 +3,41 @@ and from the board. The exchange answers every question that links ask of their 
 
 A notice is known by what it says, not by its bytes: of several signatures under the same words the first is kept. It
 goes to every link but the one that it came from, and all of them are offered when a link comes up.
+
+What is signed is heard twice: once to see whether it would change anything, and once more when its signature was found
+to be right, off the event loop. Meanwhile nothing more is read from its link, and all others go on.
+
+A certificate that is lacking, and all that is known of an origin of whom rows have left, is asked for: each at most
+once a second from the same neighbour.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 from asyncio import Future
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import TYPE_CHECKING, Final
 
 from ...errors import NoticeError
 from ...version import __version__
+from ..certificates import Certificate
 from ..disk import Changes
 from ..forgetting import EVERYTHING
 from ..logs import note
 from ..member import Member
-from ..statistics import Statistic
+from ..statistics import Statistic, certificate_id
 from . import codec
-from .codec import Hello
+from .codec import Hello, Wanted
 from .notices import Expulsion, Retirement
 
 if TYPE_CHECKING:
+    from ..signing import Signing
     from ..transport.identity import Identity
+
+#: How many seconds pass before the same neighbour is asked for the same once more.
+ASK_EVERY: Final = 1.0
 
 
 class Board:
@@ -132,6 +144,10 @@ class Exchange:
         Has changes written.
     heard_something : callable
         Called when something may have to be sent, or a new life is needed.
+    member_expelled : callable
+        Called when the authority has expelled a member.
+    clock : callable
+        The time of day, in seconds.
 
     Attributes
     ----------
@@ -141,6 +157,10 @@ class Exchange:
         The name and the memory, as it is written, of each bandit; empty for no memory.
     counts : Counter
         How many statistics came, and what was refused, by a name such as `refused_notice`.
+    n_checking : int
+        How many statistics wait for their signatures to be checked.
+    signing : Signing or None
+        Checks signatures; None where there are no keys.
     """
 
     def __init__(
@@ -152,6 +172,7 @@ class Exchange:
         write: Callable[[Changes], Future[None]],
         heard_something: Callable[[], None],
         member_expelled: Callable[[], None],
+        clock: Callable[[], float],
     ) -> None:
         self.protocol = protocol
         self.bandits = [("default", "")]
@@ -161,8 +182,14 @@ class Exchange:
         self._write = write
         self._heard_something = heard_something
         self._member_expelled = member_expelled
+        self.n_checking = 0
+        self.signing: Signing | None = None
+        self._clock = clock
         #: Linked neighbours of whose notices one was refused, and logged.
         self._noted: set[str] = set()
+        #: By linked neighbour: what is lacking, certificates by id and origins by name, and when it was last asked for.
+        self._wanted: dict[str, dict[bytes | str, None]] = {}
+        self._asked_at: dict[str, dict[bytes | str, float]] = {}
 
     def hello(self) -> Hello:
         """What this node says first."""
@@ -186,12 +213,93 @@ class Exchange:
             if name in ours and ours[name] != theirs
         ]
 
-    def heard(self, peer: str, statistics: Sequence[Any]) -> None:
-        """Take statistics that came from a neighbour."""
+    @property
+    def has_keys(self) -> bool:
+        """Whether signatures are checked."""
+        return self.signing is not None
+
+    async def heard(self, peer: str, statistics: Sequence[Statistic]) -> int:
+        """Take statistics that came from a neighbour; how many signatures were wrong."""
         self.counts["heard"] += len(statistics)
-        self._member.hear(statistics, peer)
+        unchecked = self._hear(peer, statistics)
+        if not unchecked or self.signing is None:
+            return 0
+        self.n_checking += len(unchecked)
+        try:
+            right = await self.signing.check(unchecked)
+        except BaseException:
+            self._member.counters["refused_unchecked"] += len(unchecked)  # the link has ended
+            raise
+        finally:
+            self.n_checking -= len(unchecked)
+        if right:
+            self._hear(peer, right, is_checked=True)
+        n_bad = len(unchecked) - len(right)
+        self._member.counters["refused_bad_signature"] += n_bad
+        return n_bad
+
+    def _hear(self, peer: str, statistics: Sequence[Statistic], is_checked: bool = False) -> list[Statistic]:
+        unchecked = self._member.hear(statistics, peer, is_checked)
         self._member.settle()
+        self._want(peer, self._member.take_unknown())
         self._heard_something()
+        return unchecked
+
+    async def certified(self, peer: str, ders: Sequence[bytes]) -> int:
+        """Take certificates that came from a neighbour; how many were bad."""
+        certificates = self._member.certificates
+        new = [der for der in ders if not certificates.knows(certificate_id(der))]
+        if not new or self.signing is None:
+            return 0
+        n_bad = 0
+        for der, found in zip(new, await self.signing.read(new), strict=True):
+            reason: str | None
+            if isinstance(found, Certificate):
+                reason = certificates.add(found, self._clock())
+            else:
+                reason = found.reason
+                n_bad += found.is_bad
+                if not found.is_bad:
+                    certificates.refuse(certificate_id(der), found.reason)
+            if reason is not None:
+                self.counts[f"came_{reason}"] += 1
+        return n_bad
+
+    def certificates(self, ids: Iterable[bytes]) -> list[bytes]:
+        """Certificates as they travel, as far as they are at hand."""
+        found = map(self._member.certificates.der_of, ids)
+        return [der for der in found if der is not None]
+
+    def want(self, names: Iterable[str]) -> None:
+        """Ask all neighbours for what they have of these origins."""
+        names = list(names)
+        for peer in self._wanted:
+            self._want(peer, names)
+        self._heard_something()
+
+    def _want(self, peer: str, things: Iterable[bytes | str]) -> None:
+        if peer not in self._wanted:
+            return
+        now, asked, wanted = self._clock(), self._asked_at[peer], self._wanted[peer]
+        for thing in things:
+            if abs(now - asked.get(thing, -math.inf)) >= ASK_EVERY and len(wanted) < codec.MAX_WANTED:
+                wanted[thing] = None
+
+    def wanted_for(self, peer: str) -> Wanted | None:
+        """What a neighbour is to be asked for, if anything."""
+        if not (wanted := self._wanted.get(peer)):
+            return None
+        now, asked = self._clock(), self._asked_at[peer]
+        for thing in [one for one, when in asked.items() if abs(now - when) >= ASK_EVERY]:
+            del asked[thing]
+        asked.update(dict.fromkeys(wanted, now))
+        self._wanted[peer] = {}
+        names = [one for one in wanted if isinstance(one, str)]
+        return Wanted([one for one in wanted if isinstance(one, bytes)], names)
+
+    def asked_for(self, peer: str, certificates: Collection[bytes], names: Collection[str]) -> None:
+        """Offer a neighbour once more what it lacks."""
+        self._member.offer_again(peer, certificates, names)
 
     def malformed(self, peer: str, n: int) -> None:
         """Count what came in place of a statistic and was none."""
@@ -248,10 +356,12 @@ class Exchange:
 
     def waiting(self, peer: str) -> int:
         """How many statistics and notices wait for a neighbour."""
-        return self._member.waiting(peer) + self._board.waiting(peer)
+        return self._member.waiting(peer) + self._board.waiting(peer) + len(self._wanted.get(peer, ()))
 
-    def link_up(self, peer: str) -> None:
-        """Let everything that is offered wait for a new link."""
+    def link_up(self, peer: str, version: int = codec.VERSION) -> None:
+        """Let everything that is offered wait for a new link, which speaks that version."""
+        if version > 1:
+            self._wanted[peer], self._asked_at[peer] = {}, {}
         self._member.link_up(peer)
         self._board.link_up(peer)
 
@@ -259,6 +369,8 @@ class Exchange:
         """Discard what waited for a link."""
         self._member.link_down(peer)
         self._board.link_down(peer)
+        self._wanted.pop(peer, None)
+        self._asked_at.pop(peer, None)
         self._noted.discard(peer)
 
     def banned(self, identity: Identity) -> str | None:

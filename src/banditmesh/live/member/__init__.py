@@ -3,7 +3,8 @@
     restore, begin              what was stored comes back; a start begins
     choose                      -> an arm and a ticket
     plan, committed, failed     observations become durable, and only then visible
-    hear, settle                statistics come from a neighbour, and enter the estimates
+    hear, settle                statistics come from a neighbour, and enter the estimates; what is signed is given back
+                                first, to be checked
     link_up, link_down, take    links, and what goes over them
     set_*, retire, new_life     what may change while it runs
     dirty_entries, snapshot     what is stored later, and what is shown
@@ -18,8 +19,8 @@ the outboxes. There is one commit at a time. *A new life:* own statistics, as co
 old epoch, where the larger count wins; own counts begin at zero, and tickets of the old life are refused. The number of
 choices of each arm goes on. A life that is retired moves nothing.
 
-Everything that is begun (`begin`, `plan`, `new_life`) is a `Commit`: store its `changes`, then call `committed` with
-it, or `failed` if that was not possible.
+Everything that is begun (`begin`, `plan`, `new_life`) is a `Commit`: store its `changes` and sign the rows `to_sign`;
+then call `committed` with it, or `failed` if that was not possible.
 """
 
 from __future__ import annotations
@@ -30,10 +31,13 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
+from msgspec.structs import replace
+
 from ...errors import InputError
 from ...protocols import notation
 from ...protocols.base import AnyProtocol
 from ..bandits import BanditSpec
+from ..certificates import UNSIGNED, Certificates
 from ..disk import AgentClock, BanditMemory, Changes, Life, OpenTicket, OwnArm, Start, Stored
 from ..forgetting import BEHIND_FOR, MAX_CLOCK_SKEW, ChoiceClock, TimeOfDay, faded, half_life_of
 from ..http.openapi import CapView, StateView, warnings_of
@@ -48,7 +52,7 @@ from ..names import (
     split_agent,
     split_arm,
 )
-from ..statistics import ArmSpec, Entry, Key, Statistic, Values
+from ..statistics import ArmSpec, Entry, Key, Known, Statistic, Values
 from . import agents
 from .agents import SegmentAgent
 from .bandits import Bandits
@@ -78,10 +82,11 @@ WRITE_UPTIME_EVERY: Final = 60.0
 
 
 class Commit(NamedTuple):
-    """Something that happens as soon as its changes are stored."""
+    """Something that happens as soon as its changes are stored, and rows are signed that leave the node with it."""
 
     changes: Changes
     apply: Callable[[], None]
+    to_sign: Sequence[Known] = ()
 
 
 class Member:
@@ -107,6 +112,10 @@ class Member:
         How many of the last choices can still be settled.
     max_clock_skew : float
         How far ahead of the node's clock a stamp counts as it is, in seconds.
+    certificates : Certificates, optional
+        By which statistics are signed.
+    signatures : str
+        Whether statistics must be signed, may be, or are not looked at; see `certificates`.
     rng : random.Random
         What it draws from.
 
@@ -156,6 +165,8 @@ class Member:
         ticket_lifetime: float = 86400.0,
         open_choices: int = OPEN_CHOICES,
         max_clock_skew: float = MAX_CLOCK_SKEW,
+        certificates: Certificates | None = None,
+        signatures: str = UNSIGNED,
         rng: random.Random,
     ) -> None:
         self.mesh = check_name("mesh", mesh)
@@ -167,8 +178,11 @@ class Member:
         self._rng = rng
         chances = LiveChances(rng)
         self._outboxes = Outboxes(chances, self.caps.links, self.counters)
+        self.certificates = Certificates(mesh) if certificates is None else certificates
         self._time = TimeOfDay(max_clock_skew)
-        self._table = StatisticTable(node, self._outboxes, chances, self.caps, self.counters, self._time)
+        self._table = StatisticTable(
+            node, self._outboxes, chances, self.caps, self.counters, self.certificates, signatures, self._time
+        )
         self._ledger = Ledger(ticket_lifetime, open_choices, self.check_reward, self._half_life_of)
         new_flights = partial(Flights, ticket_lifetime, open_choices)
         self._bandits = Bandits(
@@ -269,10 +283,10 @@ class Member:
         """The changes of a commit could not be stored: nothing happened."""
         self._end_commit(commit)
 
-    def _begin_commit(self, changes: Changes, apply: Callable[[], None]) -> Commit:
+    def _begin_commit(self, changes: Changes, apply: Callable[[], None], leaving: Iterable[Known] = ()) -> Commit:
         if self._in_flight is not None:
             raise InputError(f"node {self.node!r} makes one commit at a time, and one is under way")
-        self._in_flight = Commit(changes, apply)
+        self._in_flight = Commit(changes, apply, [] if self._table.signatures == UNSIGNED else list(leaving))
         return self._in_flight
 
     def _end_commit(self, commit: Commit) -> None:
@@ -370,6 +384,7 @@ class Member:
             own.append(own_arm(arm, values, told.get(arm) or self._table.told_of(arm), known.n_chosen))
         lapses, closed = self._ledger.lapses, _closed(observations, draft.answers)
         given, settled = lapses.unwritten(closed)
+        leaving = {arm: self._row(life.epoch, arm, values) for arm, values in told.items()}
         changes = Changes(
             life=Life(life.epoch, life.start, self._n_choices, max(uptime, 0.0)),
             open_tickets=given,
@@ -387,7 +402,7 @@ class Member:
             self._stored_memories = memories
             self._uptime = max(uptime, 0.0)
             lapses.written(given, closed, _closed(observations, draft.answers, lapses_only=True))
-            self._count(draft, told, own)
+            self._count(draft, leaving, own)
             for one, answer in zip(observations, draft.answers, strict=True):
                 if one.ticket is not None and one.ticket.start == life.start and answer.outcome != REFUSED:
                     agent = self._bandits.agents.get(split_arm(one.ticket.arm)[0])
@@ -397,7 +412,13 @@ class Member:
                         )
                 self.counters["observations_lapsed"] += one.lapses and answer.outcome == COUNTED
 
-        return self._begin_commit(changes, apply), draft.answers
+        return self._begin_commit(changes, apply, leaving.values()), draft.answers
+
+    def _row(self, epoch: int, arm: str, values: Values) -> Known:
+        """What a life of this node tells of an arm; it is not in the table."""
+        row = Known((self.node, epoch, arm), False, True)
+        row.put(values)
+        return row
 
     def lapsing(self, uptime: float, most: int = 1_000) -> list[Observation]:
         """Tickets that nothing has settled in their time, as observations of what silence is taken for."""
@@ -497,7 +518,7 @@ class Member:
         elif uptime - self._behind_since >= BEHIND_FOR:
             self._is_behind = True
 
-    def _count(self, draft: Draft, told: dict[str, Values], stored: list[OwnArm]) -> None:
+    def _count(self, draft: Draft, told: dict[str, Known], stored: list[OwnArm]) -> None:
         """What was planned is stored: it counts, it is learned, and it may leave."""
         for outcome, _ in draft.answers:
             self.counters[f"observations_{outcome.replace(' ', '_')}"] += 1
@@ -506,8 +527,8 @@ class Member:
         agents.make_ready(self._bandits.holder, draft.values)
         self._ledger.apply(draft)
         agents.observe(self._bandits.holder, draft.counted)
-        for arm, values in told.items():
-            self._table.tell(arm, values)
+        for arm, row in told.items():
+            self._table.tell(arm, row.values, row.certificate, row.signature)
         for own in stored:
             if self._ledger.own[own.arm].n_chosen == own.n_chosen:
                 self._chosen.pop(own.arm, None)
@@ -520,9 +541,21 @@ class Member:
 
     # Hearing
 
-    def hear(self, statistics: Iterable[Statistic], peer: str) -> None:
-        """Take statistics that came from a neighbour."""
-        self._table.hear(statistics, peer)
+    def hear(self, statistics: Iterable[Statistic], peer: str, is_checked: bool = False) -> list[Statistic]:
+        """Take statistics that came from a neighbour.
+
+        Returns
+        -------
+        list of Statistic
+            Those whose signatures are to be checked. If they are right, they are to be heard again, as checked.
+        """
+        return self._table.hear(statistics, peer, is_checked)
+
+    def take_unknown(self) -> list[bytes]:
+        """The ids of unknown certificates by which something was signed that was heard since this was last asked."""
+        unknown = list(self._table.unknown)
+        self._table.unknown.clear()
+        return unknown
 
     def settle(self, in_order: bool = False) -> None:
         """Let what was heard enter the estimates.
@@ -539,6 +572,9 @@ class Member:
                 heard.sort()
             agents.learn(self._bandits.holder, heard)
             heard.clear()
+        if self._table.fell:
+            self._bandits.renew(self._table.fell)
+            self._table.fell.clear()
 
     # Links
 
@@ -561,6 +597,39 @@ class Member:
     def waiting(self, peer: str) -> int:
         """How many statistics wait for a neighbour."""
         return self._outboxes.waiting(peer)
+
+    def offer_again(self, peer: str, certificates: Collection[bytes], names: Collection[str]) -> None:
+        """Offer a neighbour once more what is signed by these certificates, and what is of these origins."""
+        self._table.offer_again(peer, certificates, names)
+
+    # Signatures
+
+    @property
+    def signatures(self) -> str:
+        """Whether statistics must be signed, may be, or are not looked at."""
+        return self._table.signatures
+
+    def set_signatures(self, signatures: str) -> None:
+        """Require signatures from now on, or accept statistics without; what is required and missing then leaves."""
+        self._table.signatures = signatures
+        self.settle()
+        self._bandits.renew(self._table.leave_with_certificates()[1])
+
+    def review(self, now: float) -> set[str]:
+        """Look again which certificates count; rows leave with those that do not. The origins that they were of."""
+        self.certificates.review(now, self._table.needed_certificates())
+        self.settle()
+        names, arms = self._table.leave_with_certificates()
+        self._bandits.renew(arms)
+        return names
+
+    def to_sign(self, certificate: bytes) -> list[Known]:
+        """Copies of what the node told or observed itself, as far as it is not signed under this certificate."""
+        return self._table.to_sign(certificate)
+
+    def signed(self, rows: Iterable[Known]) -> None:
+        """These copies are signed: what still says the same stands under that signature, and goes out once more."""
+        self._table.sign(rows)
 
     # Changes while it runs
 
@@ -646,10 +715,12 @@ class Member:
                 # What it did not observe on this disk may be invented: it gets no more than the room there is.
                 if arm not in moved:
                     room -= 1
-                if room >= 0 or arm in moved:
-                    told = self._moved(old.epoch, arm, proof.values)
-                    moved[arm] = max(moved.get(arm, told), told, key=lambda entry: entry.rank)
+                if arm not in moved and room < 0:
+                    continue
+                if arm not in moved or proof.values > moved[arm].values:
+                    moved[arm] = self._moved(old.epoch, arm, proof.values, proof.certificate, proof.signature)
         entries = list(moved.values())
+        observed = {entry.arm: self._row(old.epoch, entry.arm, entry.values) for entry in entries if entry.is_observed}
         own = [OwnArm(arm, 0, 0.0, n_chosen=own.n_chosen) for arm, own in self._ledger.own.items() if own.n_chosen]
         book = self._ledger.tickets.next_book(b"", 1, self._n_choices)
         memories = {**self._memories, **self._bandits.memories}
@@ -679,25 +750,38 @@ class Member:
             self._bandits.begin()
             table.use_life(epoch)
             for entry in entries:
+                row = observed.get(entry.arm)
+                if row is not None:
+                    entry = replace(entry, certificate=row.certificate, signature=row.signature)
                 table.adopt(entry)
             for arm, proof in later.items():
-                table.adopt(self._moved(old.epoch, arm, proof.values))
+                table.adopt(self._moved(old.epoch, arm, proof.values, proof.certificate, proof.signature))
             # The old life may have been retired in the meantime.
             table.purge()
             table.heard.clear()
             self._bandits.renew_all()
 
-        return self._begin_commit(changes, apply)
+        return self._begin_commit(changes, apply, observed.values())
 
     def bandits(self) -> list[tuple[str, str]]:
         """The name and the memory of each bandit, as a hello has them."""
         return list(self._bandits.memories.items())
 
-    def _moved(self, epoch: int, arm: str, values: Values, is_observed: bool = False) -> Entry:
+    def _moved(
+        self,
+        epoch: int,
+        arm: str,
+        values: Values,
+        certificate: bytes = b"",
+        signature: bytes = b"",
+        is_observed: bool = False,
+    ) -> Entry:
         """What an ended life told of an arm, as an entry of the table."""
         return Entry(
             *(self.node, epoch, arm, values.count, values.total, self._table.full_ttl),
             *values.forgetting,
+            certificate,
+            signature,
             passes=True,
             is_observed=is_observed,
         )
@@ -735,7 +819,7 @@ class Member:
         [first, *others] = self._bandits.views(self._n_choices, uptime)
         life, many_lives = self.shown_life, self._table.roster.many_lives()
         usage = {
-            **self._table.roster.usage(),
+            **self._table.roster.usage(len(self._table.told)),
             "segments": (self._bandits.n_segments(), self.caps.segments),
             "links": (len(self._outboxes.links), self.caps.links),
         }

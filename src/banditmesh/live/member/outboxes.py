@@ -18,7 +18,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from ...errors import InputError
-from ..statistics import Known, Statistic
+from ..statistics import MORE_BYTES, Known, Statistic
 
 _TWO_POW_52: Final = 2.0**52
 
@@ -139,7 +139,7 @@ class Outboxes:
         taken: list[Known] = []
         n_sent = [0] * len(SENT)
         for row, why in outbox.items():
-            n_bytes -= row.n_bytes
+            n_bytes -= row.n_bytes + MORE_BYTES if row.signature or row.stamp else row.n_bytes
             if n_bytes < 0 and batch:
                 break
             taken.append(row)

@@ -1,9 +1,11 @@
 """The roster: which lives and arms a node knows of, how many there may be, and which lives are not wanted.
 
-Rules kept here. Beyond a cap a new name, life, arm or entry is refused, and nothing is evicted. A node's own earlier
-lives count towards no cap; of them it may hear as many entries as `caps.entries` says once more, and what it lived
-itself always has a place. Lives that are retired, by a notice of the authority, are refused permanently; names and
-lives that the configuration ignores, as long as it does.
+Rules kept here. Beyond a cap a new name, life or entry is refused, and nothing is evicted. An origin has a share of the
+entries, over all its lives (`caps.entries_per_origin`): what a member can fill is its share. Rows under the node's own
+name count as entries, too; of what it only heard under its name it takes as many as its share, and what it lived itself
+always has a place. `caps.arms` bounds the node's own arms alone: otherwise the arms of one member could keep out those
+of another. Lives that are retired, by a notice of the authority, are refused permanently; names and lives that the
+configuration ignores, as long as it does.
 """
 
 from __future__ import annotations
@@ -43,10 +45,11 @@ class Roster:
         self._lives: dict[tuple[str, int], _Life] = {}
         #: By origin, the node itself aside: how many lives.
         self._n_lives: Counter[str] = Counter()
-        #: By arm: how many rows of others, and one more for each reason of the node's own to know it.
+        #: By arm: how many reasons the node has to know it: it has it, chose it, or observed it.
         self._arms: Counter[str] = Counter()
+        #: By origin, the node itself too: how many rows.
+        self._n_rows_of: Counter[str] = Counter()
         self._n_rows = 0
-        self._n_own_rows = 0
         self._n_own_lives = 0
         self._retired: set[tuple[str, int]] = set()
         self._ignored: set[str | tuple[str, int]] = set()
@@ -69,9 +72,9 @@ class Roster:
                     return "epochs"
         if origin == self._node:
             return None if self.room_for_own() > 0 else "own_entries"
-        if self._n_rows >= self._caps.entries:
-            return "entries"
-        return None if self.has_room_for_arm(arm) else "arms"
+        if self._n_rows_of[origin] >= self._caps.entries_per_origin:
+            return "entries_per_origin"
+        return None if self._n_rows < self._caps.entries else "entries"
 
     def enter(self, origin: str, epoch: int, arm: str) -> Key:
         """There is one more row; its key, made of the same objects as those of other rows."""
@@ -84,13 +87,9 @@ class Roster:
             else:
                 self._n_lives[life.origin] += 1
         life.n_rows += 1
-        arm = sys.intern(arm)
-        if origin == self._node:
-            self._n_own_rows += 1
-        else:
-            self._n_rows += 1
-            self._arms[arm] += 1
-        return life.origin, life.epoch, arm
+        self._n_rows += 1
+        self._n_rows_of[life.origin] += 1
+        return life.origin, life.epoch, sys.intern(arm)
 
     def leave(self, origin: str, epoch: int, arm: str) -> None:
         """There is one row less."""
@@ -104,11 +103,10 @@ class Roster:
                 self._n_lives[origin] -= 1
                 if not self._n_lives[origin]:
                     del self._n_lives[origin]
-        if origin == self._node:
-            self._n_own_rows -= 1
-        else:
-            self._n_rows -= 1
-            self.release_arm(arm)
+        self._n_rows -= 1
+        self._n_rows_of[origin] -= 1
+        if not self._n_rows_of[origin]:
+            del self._n_rows_of[origin]
 
     def hold_arm(self, arm: str) -> None:
         """Know an arm for one more reason: the node has it, or chose or observed it."""
@@ -121,12 +119,12 @@ class Roster:
             del self._arms[arm]
 
     def has_room_for_arm(self, arm: str) -> bool:
-        """Whether the node may know of that arm."""
+        """Whether the node may have observed that arm itself."""
         return arm in self._arms or len(self._arms) < self._caps.arms
 
     def room_for_own(self) -> int:
         """How many more entries of its own earlier lives the node may hear of; below 0 if it lived through more."""
-        return self._caps.entries - self._n_own_rows
+        return self._caps.entries_per_origin - self._n_rows_of[self._node]
 
     def retire(self, lives: Iterable[tuple[str, int]]) -> None:
         """Refuse these lives permanently."""
@@ -153,12 +151,19 @@ class Roster:
         many = sorted((-n, name) for name, n in found.items() if n > 1 and n >= WARN_FROM * self._caps.epochs)
         return {name: -n for n, name in many}
 
-    def usage(self) -> dict[str, tuple[int, int]]:
-        """How much there is of what has a cap, and the cap."""
+    def n_rows_of(self, origin: str) -> int:
+        """How many rows an origin has."""
+        return self._n_rows_of[origin]
+
+    def usage(self, n_told: int = 0) -> dict[str, tuple[int, int]]:
+        """How much there is of what has a cap, and the cap; the present life has told of `n_told` arms."""
+        share, own = self._caps.entries_per_origin, self._n_rows_of[self._node] + n_told
+        fullest = max((n for name, n in self._n_rows_of.items() if name != self._node), default=0)
         return {
             "origins": (len(self._n_lives), self._caps.origins),
             "epochs": (max(self._n_lives.values(), default=0), self._caps.epochs),
             "arms": (len(self._arms), self._caps.arms),
             "entries": (self._n_rows, self._caps.entries),
-            "own_entries": (self._n_own_rows, self._caps.entries),
+            "entries_per_origin": (fullest, share),
+            "own_entries": (own, share),
         }

@@ -5,15 +5,20 @@ Rules kept here, for a statistic (origin, epoch, arm, count, sum, ttl) that came
 1. A field out of its range is refused, and so is a sum that the arm's `reward_range` does not allow. What is known of
    another and is outside of a range that came later is kept, unused and not passed on, until it is inside again.
 2. The ttl becomes min(ttl, `max_ttl`) - 1; below 0 it is refused.
-3. A count above the known one, or of a key not known, is news: the difference is to be learned if the node has the arm.
-   The same count and sum with a larger ttl is extended: nothing is learned, but it may travel further. The same count
-   with another sum is a conflict, which only a forked life causes: the larger sum wins, as news. All else is stale.
+3. A statistic above the known one, or of a key not known, is news: the difference is to be learned if the node has the
+   arm. The same values with a larger ttl are extended: nothing is learned, but they may travel further. The same values
+   under a certificate that began later are renewed: stored, and passed on as extended. The same count with other values
+   is a conflict, which only a forked life or a liar causes: the larger values win, as news. All else is stale.
+   Where there are keys, news and renewed ones need a certificate that counts, and their signature is checked by the
+   caller, who then lets them be heard once more. Which certificates count, `signing` says.
 4. Of news and extended ones the relay rule says whether they pass. What passes, with at least one hop left, goes to all
    links but p's, or to as many drawn ones as the protocol says.
 5. News whose origin is itself linked, and not p, also goes there: its memory, should it have lost it.
 6. Own name and another epoch, an earlier life: news has the full ttl, passes, and goes to all links, p's too; all else
-   is stale. Own name and present epoch, with a count above what it told, or that count and another sum: the state is an
-   older copy, and the node needs a new life. What proved it is kept until then. All else is stale.
+   is stale. Own name and present epoch, with a count above what it told, or that count and other values: the state is
+   an older copy, and the node needs a new life. What proved it is kept until then. All else is stale. Where there are
+   keys, of its own name a node believes only what is signed.
+7. A row leaves when its certificate stops counting, unless the node observed it itself on this disk.
 8. At the start, and when the protocol changes, it is decided anew what passes; of an arm that comes or goes, what of
    that arm does. What newly passes goes to all links, and so does what is of its own earlier lives, if it may travel
    further than before.
@@ -22,7 +27,7 @@ Whether a statistic passes is decided by the core: by `relay` of the protocol, `
 courier is not used: that queues messages, each of which is seen once, and here a row waits with what it holds when its
 turn comes.
 
-Which keys there may be is in `Roster`. Whatever is refused is counted by its reason. Rule 7 is the member's.
+Which keys there may be is in `Roster`. Whatever is refused is counted by its reason.
 """
 
 from __future__ import annotations
@@ -30,14 +35,26 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable
+from copy import copy
 from itertools import chain, islice
 from typing import Final, TypeVar
 
 from ...core import Fate, fate_of
 from ...protocols.base import AnyProtocol, Protocol
+from ..certificates import REQUIRED, UNSIGNED, Certificates
 from ..forgetting import NO_PART, Fading, Part, TimeOfDay
 from ..names import MAX_COUNT, MAX_REWARD, Caps
-from ..statistics import NOTHING, Entry, Key, Known, Statistic, Values, why_refused
+from ..statistics import (
+    CERTIFICATE_BYTES,
+    NOTHING,
+    SIGNATURE_BYTES,
+    Entry,
+    Key,
+    Known,
+    Statistic,
+    Values,
+    why_refused,
+)
 from .outboxes import EXTENDED, MEMORY, NEWS, OFFER, LiveChances, Outboxes
 from .roster import Roster
 
@@ -65,11 +82,19 @@ class StatisticTable:
     caps : Caps
     counters : Counter
         Where what becomes of statistics is counted, by outcome and reason.
+    certificates : Certificates
+        Those that rows are signed by.
     time : TimeOfDay
         By which stamps are judged that are ahead.
 
     Attributes
     ----------
+    signatures : str
+        Whether statistics must be signed (`REQUIRED`), may be (`ACCEPTED`), or are not looked at (`UNSIGNED`).
+    fell : set
+        Arms of which less is known than was learned, so that they must be summed anew.
+    unknown : dict
+        The ids of unknown certificates by which something was signed, since it was last emptied.
     heard : list
         What is to be learned, and has not been yet.
     fadings : dict
@@ -92,8 +117,14 @@ class StatisticTable:
         chances: LiveChances,
         caps: Caps,
         counters: Counter[str],
+        certificates: Certificates,
+        signatures: str = UNSIGNED,
         time: TimeOfDay | None = None,
     ) -> None:
+        self.certificates = certificates
+        self.signatures = signatures
+        self.fell: set[str] = set()
+        self.unknown: dict[bytes, None] = {}
         self.heard: list[tuple[str, int, str, float, float]] = []
         self.fadings: dict[str, Fading] = {}
         self._time = TimeOfDay() if time is None else time
@@ -108,7 +139,7 @@ class StatisticTable:
         self._node = node
         self._outboxes = outboxes
         self._chances = chances
-        self._most_proofs = caps.arms
+        self._most_proofs = caps.entries_per_origin
         self._counters = counters
         self._rows: dict[Key, Known] = {}
         #: By arm: its rows, so that a change of an arm costs what it changes.
@@ -188,12 +219,12 @@ class StatisticTable:
         """The number of links, which a relay rule may ask for, is another one."""
         self._fates.clear()
 
-    def tell(self, arm: str, values: Values) -> None:
+    def tell(self, arm: str, values: Values, certificate: bytes = b"", signature: bytes = b"") -> None:
         """Tell what the node saw of an arm: with the full ttl, to all links or to as many as the protocol says."""
         row = self.told.get(arm)
         if row is None:
             row = self.told[arm] = Known((self._node, self.epoch, arm), arm in self._held, True)
-        row.put(values)
+        row.put(values, certificate, signature)
         row.ttl = self.full_ttl
         self._counters["waited_already"] += self._outboxes.put(row, NEWS, n_targets=self._n_targets)
 
@@ -220,8 +251,14 @@ class StatisticTable:
 
     # Hearing
 
-    def hear(self, statistics: Iterable[Statistic], peer: str) -> None:
-        """Take statistics that came from a neighbour; what is to be learned of them is appended to `heard`."""
+    def hear(self, statistics: Iterable[Statistic], peer: str, is_checked: bool = False) -> list[Statistic]:
+        """Take statistics that came from a neighbour; what is to be learned of them is appended to `heard`.
+
+        Returns
+        -------
+        list of Statistic
+            Those whose signatures are to be checked. If they are right, they are to be heard again, as checked.
+        """
         links, rows, ranges = self._outboxes.links, self._rows, self._ranges
         heard, dirty, counters, fates = self.heard, self._dirty, self._counters, self._fates
         n_targets, max_ttl, fadings = self._n_targets, self._max_ttl, self.fadings
@@ -229,6 +266,8 @@ class StatisticTable:
         others = [outbox for name, outbox in links.items() if name != peer]
         # Names of this call's own: they are looked up once for each statistic.
         refused, max_count, least, most, relayed = why_refused, MAX_COUNT, -MAX_REWARD, MAX_REWARD, int(RELAYED)
+        has_keys, is_required = self.signatures != UNSIGNED, self.signatures == REQUIRED
+        unchecked: list[Statistic] = []
         n_stale = n_own = n_merged = 0
         n_fates, n_heard = [0] * len(Fate), len(heard)
         for one in statistics:
@@ -247,31 +286,74 @@ class StatisticTable:
             if ttl < 0:
                 counters["refused_ttl"] += 1
                 continue
-            row = rows.get((origin, epoch, arm)) or self._new_row(one)
-            if row is None:
+            is_signed = has_keys and bool(one.signature or one.certificate)
+            if has_keys and not is_signed and (is_required or origin == self._node):
+                counters["refused_unsigned"] += 1
                 continue
-            known, known_total, has_arm = row.count, row.total, row.has_arm
-            if ranges and arm in ranges:
-                if refused(one.values, *ranges[arm]):
+            # Whether it would be news, or renewed. Nothing changes before its signature is known to be right.
+            row = rows.get((origin, epoch, arm))
+            is_conflict = is_renewed = False
+            if row is None:
+                if not self._may_enter(one):
+                    continue
+                known, known_total, has_arm = 0, 0.0, arm in self._held
+            else:
+                known, known_total, has_arm = row.count, row.total, row.has_arm
+                if ranges and arm in ranges and refused(one.values, *ranges[arm]):
                     self._refuse_range(arm)
                     continue
-                if row.is_outside and one.rank > row.rank:
-                    # Nothing of what was known is in use: all of this is new.
-                    counters["heard_conflicts"] += count == known
-                    row.is_outside = False
-                    known, known_total = 0, 0.0
-            if count <= known:
-                new, old = (total, weight, weighted_total, stamp), row.values[1:]
-                if count < known or (new == old and (ttl <= row.ttl or row.is_own)):
+                if is_signed == bool(row.signature):
+                    if count < known:
+                        n_stale += 1
+                        continue
+                    if count == known:
+                        new, old = (total, weight, weighted_total, stamp), row.values[1:]
+                        if new == old:
+                            is_renewed = is_signed and one.certificate != row.certificate and self._renews(one, row)
+                            if not is_renewed:
+                                if is_signed and one.certificate in self.unknown:
+                                    counters["refused_unknown_certificate"] += 1
+                                elif ttl <= row.ttl or row.is_own:
+                                    n_stale += 1
+                                else:
+                                    self._extend(row, ttl, peer)
+                                continue
+                        elif new < old:
+                            counters["heard_conflicts"] += 1
+                            n_stale += 1
+                            continue
+                        else:
+                            is_conflict = True
+                elif not is_signed:
                     n_stale += 1
                     continue
-                if new == old:
-                    self._extend(row, ttl, peer)
+            if is_signed:
+                if not self._counts(one):
                     continue
-                counters["heard_conflicts"] += 1
-                if new < old:
-                    n_stale += 1
+                if not is_checked:
+                    unchecked.append(one)
                     continue
+            # From here on it stands.
+            if row is None:
+                if origin == self._node and epoch == self.epoch:
+                    self._keep_proof(one)
+                    continue
+                row = self._add(origin, epoch, arm)
+            if is_signed:
+                row.certificate, row.signature = self.certificates[one.certificate].id, one.signature
+                if is_renewed:
+                    self._renew(row, ttl, peer)
+                    continue
+                row.is_observed = False
+                if count < known:
+                    self.fell.add(arm)
+            elif has_keys:
+                counters["heard_unsigned"] += 1
+            counters["heard_conflicts"] += is_conflict
+            if row.is_outside:
+                # Nothing of what was known is in use: all of this is new.
+                row.is_outside = False
+                known, known_total = 0, 0.0
             row.count = count
             row.total = total
             row.weight = weight
@@ -315,12 +397,61 @@ class StatisticTable:
         counters["waited_already"] += n_merged
         for fate_, name in FATES.items():
             counters[name] += n_fates[fate_]
+        return unchecked
+
+    def _may_enter(self, one: Statistic) -> bool:
+        """Whether a statistic of a key that is not known may be taken; else it is counted why not."""
+        origin, epoch, arm = one.key
+        refusal = self.roster.refusal(origin, epoch, arm)
+        is_present = origin == self._node and epoch == self.epoch
+        if is_present and refusal == "own_entries":
+            # The present life has no rows here, and needs no room.
+            refusal = None
+        if refusal:
+            self._counters[f"refused_{refusal}"] += 1
+        elif not self._allows(arm, one.values):
+            self._refuse_range(arm)
+        elif is_present and (one.count < (told := self.told_of(arm)).count or one.values == told):
+            self._counters["heard_stale"] += 1
+        else:
+            return True
+        return False
+
+    def _counts(self, one: Statistic) -> bool:
+        """Whether the certificate by which a statistic is signed counts; else it is counted why not."""
+        reason: str | None = "signature"
+        if len(one.certificate) == CERTIFICATE_BYTES and len(one.signature) == SIGNATURE_BYTES:
+            reason = self.certificates.why_refused(one.certificate, one.origin)
+        if reason == "unknown_certificate":
+            self.unknown[one.certificate] = None
+        if reason is not None:
+            self._counters[f"refused_{reason}"] += 1
+        return reason is None
+
+    def _renews(self, one: Statistic, row: Known) -> bool:
+        """Whether a statistic says what is known, under a certificate that began later."""
+        if self.certificates.knows(one.certificate):
+            is_its_own = self.certificates.counting.get(one.certificate) == one.origin
+            return is_its_own and self.certificates.is_later(one.certificate, row.certificate)
+        if len(one.certificate) == CERTIFICATE_BYTES:
+            self.unknown[one.certificate] = None
+        return False
+
+    def _renew(self, row: Known, ttl: int, peer: str) -> None:
+        """What is known is signed under a later certificate now: that travels as far as it did before."""
+        self._counters["heard_renewed"] += 1
+        self._pass_on(row, row.ttl if row.is_own else max(ttl, row.ttl), peer)
 
     def _extend(self, row: Known, ttl: int, peer: str) -> None:
         """What is known may travel further than was thought."""
         self._counters["heard_extended"] += 1
+        self._pass_on(row, ttl, peer)
+
+    def _pass_on(self, row: Known, ttl: int, peer: str) -> None:
+        """Pass on what is known once more, with so many hops left, if the relay rule says so."""
         row.ttl = ttl
-        passed, row.passes = row.passes, self._fate(row.has_arm, ttl) == RELAYED
+        passed = row.passes
+        row.passes = row.is_own or (not row.is_outside and self._fate(row.has_arm, ttl) == RELAYED)
         self._mark_dirty(row)
         if row.passes:
             # What came first by a longer way, and went no further, is passed on only now: news to the neighbours.
@@ -372,25 +503,6 @@ class StatisticTable:
 
     # Rows
 
-    def _new_row(self, one: Statistic) -> Known | None:
-        """A row, still empty, for a key that is not known; None if that is refused, or of the present life."""
-        origin, epoch, arm = one.key
-        refusal = self.roster.refusal(origin, epoch, arm)
-        is_present = origin == self._node and epoch == self.epoch
-        if is_present and refusal == "own_entries":
-            # The present life has no rows here, and needs no room.
-            refusal = None
-        if refusal:
-            self._counters[f"refused_{refusal}"] += 1
-            return None
-        if not self._allows(arm, one.values):
-            self._refuse_range(arm)
-            return None
-        if is_present:
-            self._check_own_life(one)
-            return None
-        return self._add(origin, epoch, arm)
-
     def _add(self, origin: str, epoch: int, arm: str) -> Known:
         key = self.roster.enter(origin, epoch, arm)
         row = self._rows[key] = Known(key, arm in self._held, origin == self._node)
@@ -415,15 +527,11 @@ class StatisticTable:
                 self._of_arm[arm] = left
         return arms
 
-    def _check_own_life(self, one: Statistic) -> None:
-        """Hear of the present life: either what it told, or something that it does not know to have told."""
-        told, arm = self.told_of(one.arm), one.arm
-        if one.count < told.count or one.values == told:
-            self._counters["heard_stale"] += 1
-            return
+    def _keep_proof(self, one: Statistic) -> None:
+        """Hear something of the present life that it does not know to have told."""
         self._counters["heard_proofs"] += 1
-        if arm in self.proofs or len(self.proofs) < self._most_proofs:
-            self.proofs[arm] = max(self.proofs.get(arm, one), one, key=lambda proof: proof.rank)
+        if one.arm in self.proofs or len(self.proofs) < self._most_proofs:
+            self.proofs[one.arm] = max(self.proofs.get(one.arm, one), one, key=lambda proof: proof.rank)
         else:
             self._counters["proofs_without_room"] += 1
 
@@ -436,8 +544,18 @@ class StatisticTable:
         if refusal and (origin != self._node or self.roster.is_unwanted(origin, epoch)):
             self._counters[f"refused_{refusal}"] += 1
             return
+        certificate, signature = entry.certificate, entry.signature
+        if self.signatures == UNSIGNED:
+            certificate = signature = b""
+        elif not entry.is_observed:
+            # What the node observed itself is signed when all is in place.
+            reason = self.certificates.why_refused(certificate, origin) if signature else "unsigned"
+            if reason and (signature or self.signatures == REQUIRED):
+                self._counters[f"refused_{reason}"] += 1
+                self._removed[key] = None
+                return
         row = self._add(origin, epoch, arm)
-        row.put(entry.values, entry.certificate, entry.signature)
+        row.put(entry.values, certificate, signature)
         row.ttl, row.passes, row.is_observed = entry.ttl, entry.passes or row.is_own, entry.is_observed
         row.is_outside = not row.is_own and not self._allows(arm, row.values)
 
@@ -459,6 +577,48 @@ class StatisticTable:
             row.is_observed = entry.is_observed
             self._faded.pop(row, None)
         self._readvertise(row)
+
+    def leave_with_certificates(self) -> tuple[set[str], set[str]]:
+        """Let rows leave whose certificates do not count any more; of which origins and of which arms they were.
+
+        What the node observed itself stays. Where rows must be signed, others that are not leave, too.
+        """
+        counting = self.certificates.counting
+        gone = [
+            row
+            for key, row in self._rows.items()
+            if not row.is_observed
+            and (counting.get(row.certificate) != key[0] if row.signature else self.signatures == REQUIRED)
+        ]
+        self._counters["left_with_certificates"] += len(gone)
+        return {row.key[0] for row in gone}, self._remove(gone)
+
+    def to_sign(self, certificate: bytes) -> list[Known]:
+        """Copies of what the node told or observed itself, as far as it is not signed under this certificate."""
+        own = chain(self.told.values(), (row for row in self._rows.values() if row.is_observed))
+        return [copy(row) for row in own if row.certificate != certificate]
+
+    def sign(self, signed: Iterable[Known]) -> None:
+        """These copies are signed: what still says the same stands under that signature, and goes out once more."""
+        for one in signed:
+            told = self.told.get(one.key[2])
+            row = told if told is not None and told.key == one.key else self._rows.get(one.key)
+            if row is not None and row.values == one.values and (row is told or row.is_observed):
+                row.put(one.values, one.certificate, one.signature)
+                if row is not told:
+                    self._mark_dirty(row)
+                self._outboxes.put(row, EXTENDED)
+
+    def offer_again(self, peer: str, certificates: Collection[bytes], names: Collection[str]) -> None:
+        """Offer a neighbour once more what is signed by these certificates, and what is of these origins."""
+        outbox = self._outboxes.links.get(peer, {})
+        for row in self.rows():
+            if (row.certificate in certificates and row.signature) or row.key[0] in names:
+                outbox.setdefault(row, OFFER)
+
+    def needed_certificates(self) -> set[bytes]:
+        """The ids of all certificates by which rows are signed."""
+        return {row.certificate for row in self.rows() if row.signature}
 
     def purge(self) -> set[str]:
         """Let all lives that are not wanted any more leave; the arms that they knew something of."""

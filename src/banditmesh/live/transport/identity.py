@@ -67,13 +67,14 @@ class KeyFiles(NamedTuple):
 
 
 class Contexts(NamedTuple):
-    """What TLS needs to take and to make connections, who the node itself is, and whose notices it believes."""
+    """What TLS needs to take and make connections, who the node itself is, whose notices it believes, and its key."""
 
     server: ssl.SSLContext
     client: ssl.SSLContext
     own: Identity
     signers: tuple[Signer, ...]
     authorities: tuple[Any, ...]
+    key: Any
 
     def trusts(self, peer: Identity) -> bool:
         """Whether one of the authorities issued a certificate that TLS has accepted, perhaps by earlier ones."""
@@ -121,7 +122,8 @@ def contexts(files: KeyFiles) -> Contexts:
             why = error.reason if isinstance(error, ssl.SSLError) else error.strerror
             raise FileError(f"{files.key} must be the key of {files.certificate}, got: {why}") from None
     warn_if_exposed(files.key)
-    return Contexts(server, client, own, signers, tuple(authorities))
+    load_key = need("cryptography.hazmat.primitives.serialization").load_pem_private_key
+    return Contexts(server, client, own, signers, tuple(authorities), load_key(files.key.read_bytes(), None))
 
 
 def peer_identity(tls: ssl.SSLObject | ssl.SSLSocket) -> Identity:
