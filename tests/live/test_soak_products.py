@@ -15,7 +15,7 @@ from contextlib import ExitStack
 import pytest
 from processes import NodeProcess, wait_until
 
-from banditmesh.errors import SidecarError
+from banditmesh.errors import InputError, SidecarError
 
 SECONDS = float(os.environ.get("BANDITMESH_SOAK_SECONDS", "600"))
 LIFETIME = 10.0
@@ -85,7 +85,7 @@ def test_everything_at_once_for_a_long_time(tmp_path):
                             seen[clients[settled].withdraw(choice)] += 1
                         else:
                             seen[clients[settled].observe(choice, float(rng.random() < 0.4))] += 1
-                except SidecarError as error:
+                except (InputError, SidecarError) as error:
                     seen["refused: lapsed" if "lapsed" in str(error) else "failed"] += 1
                 del waiting[:-200]
                 if time.monotonic() - killed_at > 20.0:

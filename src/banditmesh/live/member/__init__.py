@@ -373,7 +373,7 @@ class Member:
         life = self.life
         if self.needs_new_life():
             raise InputError(f"node {self.node!r} must begin a new life before it counts anything")
-        self._tell_time(now)
+        self._tell_time(now, self._bandits.agents.values())
         memories = self._use_new_memories()
         draft = self._ledger.draft(observations, life.epoch, self._n_choices, now)
         told = {arm: values for arm, values in draft.values.items() if self._tells(arm, values)}
@@ -501,7 +501,7 @@ class Member:
         self._table.look_anew()
         for agent in self._bandits.agents.values():
             if agent.fading is not None:
-                agent.rescale()
+                agent.look_anew()
 
     def tick(self, now: float, uptime: float) -> None:
         """To be called every second or so: notice that scales are old, or that the clock is behind the own stamps.

@@ -118,8 +118,8 @@ class SegmentAgent:
         half_life = half_life_of(bandit.spec.memory)
         self.fading = None if half_life is None else Fading(half_life)
         self.clock = ChoiceClock()
-        #: Arms of which the node's own stamp was ahead of its clock when they were last summed.
-        self._ahead: set[str] = set()
+        #: By arm of which the node's own stamp was ahead of its clock when it was stored: when it counts as seen.
+        self._ahead: dict[str, float] = {}
         self._time = time
         self._node = node
         self._ledger = ledger
@@ -155,12 +155,17 @@ class SegmentAgent:
 
     def _own_part(self, fading: Fading, arm: str, own: Values) -> Part:
         """What the node's own observations add to what is known of an arm by weight."""
-        horizon = self._time.horizon
-        if own.stamp > horizon:
-            self._ahead.add(arm)
-        else:
-            self._ahead.discard(arm)
-        return fading.part(own.weight, own.weighted_total, min(own.stamp, horizon)) if own.stamp else NO_PART
+        if not own.stamp:
+            return NO_PART
+        seen = own.stamp
+        if arm in self._ahead or own.stamp > self._time.horizon:
+            seen = self._ahead.setdefault(arm, self._time.horizon)
+        return fading.part(own.weight, own.weighted_total, min(seen, own.stamp))
+
+    def look_anew(self) -> None:
+        """The clock was set: what is ahead of it is judged by it once more."""
+        self._ahead.clear()
+        self.rescale()
 
     def rescale(self) -> None:
         """Keep what it knows in the scale of now; nothing that was heard may wait to be learned."""
@@ -269,7 +274,7 @@ class SegmentAgent:
         """Learn of the node's own rewards, which are counted."""
         agent = self.agent()
         counted = [(self._position[arm], reward) for arm, reward in rewards]
-        fading, estimates = self.fading, agent.estimates
+        fading, estimates, ahead = self.fading, agent.estimates, set[str]()
         for position, reward in counted:
             known = estimates.count[position], estimates.total[position]
             agent.observe(position, reward)
@@ -278,8 +283,11 @@ class SegmentAgent:
                 stamp = self._ledger.own_of(name).values.stamp
                 unit = fading.unit(stamp)
                 estimates.put(position, known[0] + unit, known[1] + unit * reward)
-                if name in self._ahead or stamp > self._time.horizon:
-                    self.renew(name)
+                if self._ahead.pop(name, None) is not None or stamp > self._time.horizon:
+                    ahead.add(name)
+        for name in ahead:
+            # All of these rewards are in what is summed.
+            self.renew(name)
         self._renew_blurred(counted)
 
     def _add(self, estimates: Estimates, position: int, weight: Any, total: float) -> None:
