@@ -252,6 +252,22 @@ class Draws:
         numbers: Any = uniform
         return cast("list[list[float]]", numbers(k0, k1, c0, c1, 0, 0).tolist())
 
+    def uniform_of_each(self, purpose: str, counters: Sequence[tuple[int, int, int, int]]) -> list[float]:
+        """`uniform(purpose, *counter)` of each counter, drawn at once.
+
+        Examples
+        --------
+        >>> draws = Draws(seed=1, replicate=0)
+        >>> draws.uniform_of_each(LOSS, [(0, 7, 0, 1)]) == [draws.uniform(LOSS, 0, 7, 0, 1)]
+        True
+        """
+        import numpy as np
+
+        k0, k1 = self.key(purpose)
+        columns = np.array(counters, dtype=np.uint64).reshape(-1, 4).T
+        numbers: Any = uniform
+        return cast("list[float]", numbers(k0, k1, *columns).tolist())
+
 
 def pick_targets(
     k0: int, k1: int, origin: int, sequence: int, agent: int, ttl: int, candidates: Sequence[int], fanout: int

@@ -25,14 +25,20 @@ class NotedAgent(Agent):
 
     _courier: Any
 
-    def receive(self, copy: Copy, sender: Any, degree: int) -> Receipt:
-        """What becomes of a copy of a message or a note."""
+    def check(self, copy: Copy) -> None:
+        """Refuse a message or a note that no agent may send."""
         note = copy[0] if isinstance(copy, tuple) and len(copy) == 2 else None
         if not isinstance(note, Note):
-            return super().receive(copy, sender, degree)
-        if note.kind != self._courier.kind or len(note.values) != 1 or not checks.is_hashable((note.arm, note.values)):
+            super().check(copy)
+        elif note.kind != self._courier.kind or len(note.values) != 1 or not checks.is_hashable((note.arm, note.values)):
             raise MessageError(
                 f"agent {self.name!r} takes notes of {self._courier.kind!r} with one number, got {checks.shown(note)}"
             )
-        receipt: Receipt = self._courier.take(self, note, sender)
+
+    def receive_checked(self, copy: Copy, sender: Any, degree: int) -> Receipt:
+        """What becomes of a copy of a message or a note."""
+        is_note = isinstance(copy[0], Note)
+        receipt: Receipt = (
+            self._courier.take(self, copy[0], sender) if is_note else self._courier.receive(self, copy, sender, degree)
+        )
         return receipt

@@ -295,7 +295,7 @@ class Agent:
     def receive(self, copy: Copy, sender: Any, degree: int) -> Receipt:
         """What becomes of a copy that came from `sender`, when the agent has `degree` neighbours."""
         self.check(copy)
-        return self._courier.receive(self, copy, sender, degree)
+        return self.receive_checked(copy, sender, degree)
 
     def receive_checked(self, copy: Copy, sender: Any, degree: int) -> Receipt:
         """The same of a copy that `check` has let pass, here or at another agent of the same protocol and round."""

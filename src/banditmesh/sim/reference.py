@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from ..machine.collection import RARELY
 from .books import Books, Traffic
 from .run import Outcome, Run
 from .stepper import Stepper
@@ -27,10 +28,11 @@ def run_replicate(run: Run, replicate: int, advance: Callable[[], None], watch: 
     books = Books(run, replicate)
     watching.begin(replicate, books.curve)
     stepper = Stepper(run, replicate, books.observers)
-    while stepper.t <= run.horizon:
-        stepper.step()
-        advance()
-        watching.look()
+    with RARELY:
+        while stepper.t <= run.horizon:
+            stepper.step()
+            advance()
+            watching.look()
     return books.close()
 
 

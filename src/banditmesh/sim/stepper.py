@@ -181,10 +181,11 @@ class Stepper:
         t, is_last = self.t, self.t == self._run.horizon
         checks, receive = self._receivers()
         degrees = [len(row) for row in neighbours]
-        n_fates, n_heard, keeps = self._n_fates, self._n_heard, bool(self._ended)
+        n_fates, n_heard, keeps, checked = self._n_fates, self._n_heard, bool(self._ended), None
         for copy, sender, receivers, sent_in in self._arriving(neighbours):
-            if checks and receivers:
+            if checks and receivers and copy is not checked:
                 checks[receivers[0]](copy)
+                checked = copy
             for receiver in receivers:
                 fate, heard = receive[receiver](copy, sender, degrees[receiver])
                 if is_last and fate is Fate.RELAYED:
@@ -198,10 +199,9 @@ class Stepper:
     def _receivers(self) -> tuple[list[Callable[[Copy], None]], list[Callable[..., Receipt]]]:
         """How copies are checked and received: by the first of its receivers for all of them, or by each for itself.
 
-        All have the same protocol and round. But agents of a protocol's own may take other copies, and what is changed
-        on its way is another copy to each.
+        All have the same protocol and round. But agents of a protocol's own may take other copies.
         """
-        if self._transit is None and all(type(agent).receive is Agent.receive for agent in self.agents):
+        if all(type(agent).receive is Agent.receive for agent in self.agents):
             return [agent.check for agent in self.agents], [agent.receive_checked for agent in self.agents]
         return [], [agent.receive for agent in self.agents]
 

@@ -6,6 +6,7 @@ lost if it is drawn so, if its receiver is down when it arrives, or if it has no
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import attrgetter
@@ -66,10 +67,12 @@ class Transit:
 
     def carry(self, t: int, sent: Iterable[Transmission]) -> Iterator[Transmission]:
         """Take what is sent in round `t`; gives what arrives in it, by sender and then in the order of sending."""
-        for one in sent:
-            arrival = t + self._faults.lateness(self._draw(DELAY, one) if self._faults.jitter else 0.5)
-            is_lost = self._faults.loss > 0.0 and self._draw(LOSS, one) < self._faults.loss
-            if is_lost or arrival > self._horizon:
+        faults, sent = self._faults, list(sent)
+        late = self._draw_each(DELAY, sent) if faults.jitter else itertools.repeat(0.5)
+        lost = self._draw_each(LOSS, sent) if faults.loss else itertools.repeat(1.0)
+        for one, u_late, u_lost in zip(sent, late, lost, strict=False):
+            arrival = t + faults.lateness(u_late)
+            if u_lost < faults.loss or arrival > self._horizon:
                 self._lose(one, arrival)
             else:
                 self._due[arrival].append(self._as_it_arrives(one))
@@ -91,5 +94,12 @@ class Transit:
         return one._replace(copy=Copy(message._replace(total=total), ttl))
 
     def _draw(self, purpose: str, one: Transmission) -> float:
-        message = one.copy.message
-        return self._draws.uniform(purpose, message.origin, sequence_of(message), one.sender, one.receiver)
+        return self._draws.uniform(purpose, *_counter(one))
+
+    def _draw_each(self, purpose: str, sent: Sequence[Transmission]) -> list[float]:
+        return self._draws.uniform_of_each(purpose, [_counter(one) for one in sent])
+
+
+def _counter(one: Transmission) -> tuple[int, int, int, int]:
+    message = one.copy.message
+    return message.origin, sequence_of(message), one.sender, one.receiver

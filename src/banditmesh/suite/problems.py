@@ -73,7 +73,7 @@ class SuiteProblem:
     --------
     >>> ring = PROBLEMS["equal-ring"]
     >>> ring.problem, ring.diameter, ring.size("full")
-    (Problem(36 agents, 36 links, 10 arms, 10 per agent), 18, (2000, 10))
+    (Problem(36 agents, 36 links, 10 arms, 10 per agent), 18, (1000, 5))
     """
 
     name: str
@@ -81,7 +81,7 @@ class SuiteProblem:
     make: Callable[[], Problem]
     policy: str = "ucb"
     rounds: tuple[int, int] = (100, 1000)
-    replicates: tuple[int, int] = (2, 5)
+    replicates: tuple[int, int] = (2, 3)
     width: float = 3.0
     memory: str = ""
     faults: Faults | None = None
@@ -181,19 +181,21 @@ def _er36() -> nx.Graph:
     return first_connected(lambda seed: networks.er(36, 0.12, seed))[0]
 
 
-_EQUAL: Final[dict[str, Any]] = {"policy": "ucb(0.5)", "width": 0.5, "rounds": (400, 2000), "replicates": (2, 10)}
+_EQUAL: Final[dict[str, Any]] = {"policy": "ucb(0.5)", "width": 0.5, "rounds": (200, 1000), "replicates": (2, 5)}
 _CHANGING: Final[dict[str, Any]] = {
     "policy": "ucb(0.5)",
     "width": 0.5,
     "memory": "ucb(0.5)+discount(0.995)",
-    "rounds": (400, 2000),
 }
 _ALL: Final = (
     SuiteProblem("paper-er", "The paper's sparse random network: who spreads observations cheaply?", _paper("er")),
     SuiteProblem("paper-ba", "The paper's network with hubs: who keeps them from flooding everything?", _paper("ba")),
     SuiteProblem("paper-sbm", "The paper's four dense blocks with few links between: who gets across?", _paper("sbm")),
     SuiteProblem(
-        "paper-dynamic", "The paper's network whose links come and go: who needs no fixed paths?", _paper("dynamic-er")
+        "paper-dynamic",
+        "The paper's network whose links come and go: who needs no fixed paths?",
+        _paper("dynamic-er"),
+        rounds=(100, 500),
     ),
     SuiteProblem(
         "equal-complete",
@@ -225,13 +227,14 @@ _ALL: Final = (
         _equal(lambda: networks.ring(8), n_arms=200),
         policy="ucb(0.5)",
         width=0.5,
-        rounds=(1000, 10_000),
+        rounds=(1000, 5000),
+        replicates=(2, 5),
     ),
     SuiteProblem(
         "many-agents",
         "A thousand agents with five of ten arms each: whose traffic does not explode?",
         _few_arms,
-        rounds=(40, 300),
+        rounds=(20, 100),
         too_long=("co-aae", "coop-se", "dpe2"),
     ),
     SuiteProblem(
@@ -240,7 +243,7 @@ _ALL: Final = (
         _rare_coins,
         policy="klucb",
         width=0.1,  # 2 p (1 - p) of the best coins
-        rounds=(200, 2000),
+        rounds=(100, 500),
         too_long=("co-aae",),
     ),
     SuiteProblem(
@@ -248,6 +251,7 @@ _ALL: Final = (
         "Radios in the plane, a tenth of the transmissions lost, agents down for a while: who recovers?",
         _geometric,
         faults=Faults(loss=0.1, outages=Outages(down=0.005, up=0.05)),
+        rounds=(100, 500),
     ),
     SuiteProblem(
         "delays",
@@ -261,7 +265,7 @@ _ALL: Final = (
         "Agents pull in every, every second, fourth or eighth round: who serves slow agents well?",
         _er60,
         paces=(1, 2, 4, 8),
-        rounds=(400, 2000),
+        rounds=(200, 1000),
     ),
     SuiteProblem(
         "communities",
@@ -269,18 +273,24 @@ _ALL: Final = (
         _communities,
     ),
     SuiteProblem(
-        "switching", "Arms jump to new means at random: who notices?", _changing("switching(0.002)"), **_CHANGING
+        "switching",
+        "Arms jump to new means at random: who notices?",
+        _changing("switching(0.002)"),
+        rounds=(200, 1000),
+        **_CHANGING,
     ),
     SuiteProblem(
         "drifting",
         "The best arms slowly become the worst: who keeps up?",
         _changing("drifting(100, 1900)"),
+        rounds=(400, 2000),
         **_CHANGING,
     ),
     SuiteProblem(
         "wandering",
         "All means walk at random: who forgets at the right pace?",
         _changing("wandering(0.01)"),
+        rounds=(200, 1000),
         **_CHANGING,
     ),
 )
