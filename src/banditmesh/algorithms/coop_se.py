@@ -142,6 +142,12 @@ class Noticing(Relaying, NoteTaker):
                 note = Note(agent.name, self._place.new_link_id(neighbour), ELIMINATED, arm, (better,))
                 yield Parcel(Copy(note, 1), [neighbour])
 
+    def receive(self, agent: Agent, copy: Copy, sender: Any, degree: int) -> Receipt:
+        """Take a notice, or flood a statistic."""
+        if isinstance(copy[0], Note):
+            return self.take(agent, copy[0], sender)
+        return super().receive(agent, copy, sender, degree)
+
     def take(self, agent: Agent, note: Note, sender: Any) -> Receipt:
         """Eliminate the arm if the agent has the better one, too, and pass on what is new."""
         pair = note.arm, note.values[0]

@@ -11,7 +11,7 @@ from ..errors import MessageError
 
 
 class NoteTaker(Courier):
-    """A courier to which notes of one kind come, each with one number."""
+    """A courier to which notes of one kind come, each with one number; `receive` hands them to `take`."""
 
     kind: ClassVar[str]
 
@@ -21,7 +21,7 @@ class NoteTaker(Courier):
 
 
 class NotedAgent(Agent):
-    """The core's agent, which hands notes to its courier, a `NoteTaker`."""
+    """The core's agent, whose courier is a `NoteTaker`."""
 
     _courier: Any
 
@@ -30,15 +30,9 @@ class NotedAgent(Agent):
         note = copy[0] if isinstance(copy, tuple) and len(copy) == 2 else None
         if not isinstance(note, Note):
             super().check(copy)
-        elif note.kind != self._courier.kind or len(note.values) != 1 or not checks.is_hashable((note.arm, note.values)):
+            return
+        is_kind = note.kind == self._courier.kind and len(note.values) == 1
+        if not (is_kind and checks.is_hashable((note.arm, note.values))):
             raise MessageError(
                 f"agent {self.name!r} takes notes of {self._courier.kind!r} with one number, got {checks.shown(note)}"
             )
-
-    def receive_checked(self, copy: Copy, sender: Any, degree: int) -> Receipt:
-        """What becomes of a copy of a message or a note."""
-        is_note = isinstance(copy[0], Note)
-        receipt: Receipt = (
-            self._courier.take(self, copy[0], sender) if is_note else self._courier.receive(self, copy, sender, degree)
-        )
-        return receipt

@@ -170,7 +170,9 @@ class OnDemand(NoteTaker):
         return parcels
 
     def receive(self, agent: Agent, copy: Copy, sender: Any, degree: int) -> Receipt:
-        """Learn what a neighbour tells, if the agent has the arm."""
+        """Take a demand, or learn what a neighbour tells, if the agent has the arm."""
+        if isinstance(copy.message, Note):
+            return self.take(agent, copy.message, sender)
         heard = agent.has(copy.message.arm)
         if heard:
             agent.hear(copy.message)

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import copy as copying
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from .. import checks
@@ -295,11 +296,12 @@ class Agent:
     def receive(self, copy: Copy, sender: Any, degree: int) -> Receipt:
         """What becomes of a copy that came from `sender`, when the agent has `degree` neighbours."""
         self.check(copy)
-        return self.receive_checked(copy, sender, degree)
-
-    def receive_checked(self, copy: Copy, sender: Any, degree: int) -> Receipt:
-        """The same of a copy that `check` has let pass, here or at another agent of the same protocol and round."""
         return self._courier.receive(self, copy, sender, degree)
+
+    @property
+    def receive_checked(self) -> Callable[[Copy, Any, int], Receipt]:
+        """The same of a copy that `check` has let pass, here or at another agent of the same protocol and round."""
+        return partial(self._courier.receive, self)
 
     def check(self, copy: Copy) -> None:
         """Refuse a copy that no agent may send."""

@@ -17,8 +17,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -190,20 +190,22 @@ class LinkTraffic(Observer):
         self._rounds = run.records.tolist()
         self._is_dynamic = run.problem.is_dynamic
         self._record = 0
-        self._links: defaultdict[tuple[int, int], dict[int, int]] = defaultdict(dict)
+        #: By record and sender, how many went to each receiver.
+        self._sent: list[defaultdict[int, Counter[int]]] = [defaultdict(Counter) for _ in self._rounds]
 
     def began(self, t: int, neighbours: list[list[int]]) -> None:
         """Links that are up have a column, also if nothing is sent on them."""
         if self._is_dynamic or t == 1:
             for sender, row in enumerate(neighbours):
+                on_links = self._sent[self._record][sender]
                 for receiver in row:
-                    self._links[sender, receiver].setdefault(self._record, 0)
+                    on_links[receiver] += 0
 
     def sent(self, message: Message | Note, sender: int, receivers: Sequence[int]) -> None:
         """Count the transmissions on their links."""
+        on_links = self._sent[self._record][sender]
         for receiver in receivers:
-            on_link = self._links[sender, receiver]
-            on_link[self._record] = on_link.get(self._record, 0) + 1
+            on_links[receiver] += 1
 
     def over(self, t: int) -> None:
         """Go on to the next record."""
@@ -211,12 +213,18 @@ class LinkTraffic(Observer):
 
     def as_arrays(self) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """The links, sorted, and (records, links) transmissions."""
-        links = sorted(self._links)
-        traffic = np.zeros((len(self._rounds), len(links)), dtype=np.int64)
-        for column, link in enumerate(links):
-            for record, n_sent in self._links[link].items():
-                traffic[record, column] = n_sent
-        return np.array(links, dtype=np.int32).reshape(-1, 2), traffic
+        columns = {link: column for column, link in enumerate(sorted({link for link, _, _ in self._counts()}))}
+        traffic = np.zeros((len(self._rounds), len(columns)), dtype=np.int64)
+        for link, record, n_sent in self._counts():
+            traffic[record, columns[link]] = n_sent
+        return np.array(list(columns), dtype=np.int32).reshape(-1, 2), traffic
+
+    def _counts(self) -> Iterator[tuple[tuple[int, int], int, int]]:
+        """Links, records and how many were sent."""
+        for record, senders in enumerate(self._sent):
+            for sender, on_links in senders.items():
+                for receiver, n_sent in on_links.items():
+                    yield (sender, receiver), record, n_sent
 
 
 class EventLog(Observer):

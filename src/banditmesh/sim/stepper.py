@@ -24,6 +24,7 @@ from ..draws import Draws
 from ..faults import Faults
 from ..networks.csr import Links
 from ..policies.base import Arms
+from ..protocols.messages import DUPLICATE
 from .books import Observer
 from .chances import RoundChances
 from .late import LateRewards, Pull
@@ -181,13 +182,19 @@ class Stepper:
         t, is_last = self.t, self.t == self._run.horizon
         checks, receive = self._receivers()
         degrees = [len(row) for row in neighbours]
-        n_fates, n_heard, keeps, checked = self._n_fates, self._n_heard, bool(self._ended), None
+        n_fates, n_heard, keeps = self._n_fates, self._n_heard, bool(self._ended)
+        n_duplicates, checked = 0, None
         for copy, sender, receivers, sent_in in self._arriving(neighbours):
             if checks and receivers and copy is not checked:
                 checks[receivers[0]](copy)
                 checked = copy
             for receiver in receivers:
-                fate, heard = receive[receiver](copy, sender, degrees[receiver])
+                receipt = receive[receiver](copy, sender, degrees[receiver])
+                # What was seen before is most of what comes.
+                if receipt is DUPLICATE and not keeps:
+                    n_duplicates += 1
+                    continue
+                fate, heard = receipt
                 if is_last and fate is Fate.RELAYED:
                     fate = Fate.QUEUED
                 n_fates[fate] += 1
@@ -195,6 +202,7 @@ class Stepper:
                     n_heard[receiver] += 1
                 if keeps:
                     self._ends.append((Transmission(copy, sender, receiver, sent_in), t, fate, heard))
+        n_fates[Fate.DUPLICATE] += n_duplicates
 
     def _receivers(self) -> tuple[list[Callable[[Copy], None]], list[Callable[..., Receipt]]]:
         """How copies are checked and received: by the first of its receivers for all of them, or by each for itself.
