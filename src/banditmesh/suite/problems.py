@@ -81,7 +81,7 @@ class SuiteProblem:
     make: Callable[[], Problem]
     policy: str = "ucb"
     rounds: tuple[int, int] = (100, 1000)
-    replicates: tuple[int, int] = (2, 5)
+    replicates: tuple[int, int] = (2, 3)
     width: float = 3.0
     memory: str = ""
     faults: Faults | None = None
@@ -181,7 +181,7 @@ def _er36() -> nx.Graph:
     return first_connected(lambda seed: networks.er(36, 0.12, seed))[0]
 
 
-_EQUAL: Final[dict[str, Any]] = {"policy": "ucb(0.5)", "width": 0.5, "rounds": (200, 1000)}
+_EQUAL: Final[dict[str, Any]] = {"policy": "ucb(0.5)", "width": 0.5, "rounds": (200, 1000), "replicates": (2, 5)}
 _CHANGING: Final[dict[str, Any]] = {
     "policy": "ucb(0.5)",
     "width": 0.5,
@@ -228,6 +228,7 @@ _ALL: Final = (
         policy="ucb(0.5)",
         width=0.5,
         rounds=(1000, 5000),
+        replicates=(2, 5),
     ),
     SuiteProblem(
         "many-agents",
