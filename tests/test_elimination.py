@@ -73,6 +73,7 @@ def test_arms_that_cannot_be_pulled_now_stay_candidates():
     assert not chooser.is_best(1, known((40, 0.2), (41, 1.5)))
 
 
+@pytest.mark.slow
 def test_elimination_keeps_to_the_contract_of_policies():
     report = bm.testing.check_policy(Elimination(), compiled=False)
     assert "keeps each agent's knowledge separate, and continues from its state" in report.checks

@@ -730,6 +730,20 @@ def test_wrong_use_is_one_line(run, arguments, words, tmp_path, monkeypatch):
     assert err.count("\n") == 1
 
 
+def test_the_published_run_is_the_full_suite_and_its_page_has_its_tables():
+    docs = Path(__file__).parent.parent / "docs" / "suite"
+    published = SuiteResult.load(docs / "suite-1.json")
+    assert published.record.size == "full"
+    assert list(published.record.problems) == list(PROBLEMS)
+    for name, one in PROBLEMS.items():
+        record = published.record.problems[name]
+        assert (record.hash, record.horizon, record.replicates) == (one.hash, *one.size("full"))
+        assert list(record.rows) == row_texts(one)
+        assert not any(row.failed for row in record.rows.values())
+    tables = "\n".join(line.rstrip() for line in str(published).splitlines())
+    assert f"```text\n{tables}\n```" in (docs / "full.md").read_text(encoding="utf-8")
+
+
 @pytest.mark.slow
 def test_the_small_suite_runs_whole(tmp_path):
     found = bm.suite.run("small", out=tmp_path)

@@ -158,9 +158,9 @@ class Relaying(Courier):
         self._new_id = new_id
         self._rules = rules
         self._accept = seen.accept
+        self._decide = protocol.relay
         self._random = protocol.random
-        #: What the relay rule said, which draws nothing, by what it is asked: it is a pure function.
-        self._fates: dict[tuple[bool, int, int], Fate] = {}
+        self._parameter = protocol.parameter
         self.most_hops = protocol.ttl
         self.hears_sums = protocol.emission.cumulative
         self.asks_best = protocol.emission.asks_best
@@ -243,12 +243,8 @@ class Relaying(Courier):
             return DUPLICATE
         ttl -= 1
         heard = agent.has(message.arm)
-        if self._random:
-            fate = self._fate(heard, ttl, degree, self._chances.relay(message, agent.name, ttl))
-        else:
-            fate = self._fates.get((heard, ttl, degree))
-            if fate is None:
-                fate = self._fates[heard, ttl, degree] = self._fate(heard, ttl, degree, 0.0)
+        u = self._chances.relay(message, agent.name, ttl) if self._random else 0.0
+        fate = fate_of(self._protocol, self._decide(heard, ttl, degree, u, self._parameter), ttl)
         if fate is RELAYED:
             self._queue.append((message, ttl, sender))
         elif fate is STOPPED:
@@ -256,9 +252,6 @@ class Relaying(Courier):
         if heard:
             agent.hear(message)
         return RECEIPTS[fate][heard]
-
-    def _fate(self, has_arm: bool, ttl: int, degree: int, u: float) -> Fate:
-        return fate_of(self._protocol, self._protocol.relay(has_arm, ttl, degree, u, self._protocol.parameter), ttl)
 
     def drop(self) -> None:
         """What waits to be sent is gone."""
