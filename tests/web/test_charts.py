@@ -2,7 +2,7 @@
 
 import pytest
 
-from banditmesh.plots import style
+from banditmesh.plots import palette
 from banditmesh.web import charts
 
 NAMES = ["none", "irs", "gossip(4)", "probabilistic(4)", "fwa(2)", "fwa(4)", "flooding(4)", "centralised", "tree"]
@@ -10,7 +10,7 @@ NAMES = ["none", "irs", "gossip(4)", "probabilistic(4)", "fwa(2)", "fwa(4)", "fl
 
 @pytest.mark.parametrize("name", NAMES)
 def test_protocol_has_the_colour_and_the_line_of_the_pictures(name):
-    colour, line = style.style_of(name, NAMES)
+    colour, line = palette.style_of(name, NAMES)
     assert charts.colour_of(name, NAMES, is_dark=False) == colour
     # Black could not be seen on a dark page.
     assert charts.colour_of(name, NAMES, is_dark=True) == ("#FFFFFF" if colour == "#000000" else colour)
@@ -19,12 +19,12 @@ def test_protocol_has_the_colour_and_the_line_of_the_pictures(name):
 
 
 def test_markers_are_different_ones():
-    symbols = [charts.symbol_of(name) for name in style._MARKERS]
-    assert len(set(symbols)) == len(style._MARKERS)
+    symbols = [charts.symbol_of(name) for name in palette._MARKERS]
+    assert len(set(symbols)) == len(palette._MARKERS)
 
 
 def test_colours_of_what_is_no_protocol_are_those_of_protocols():
-    known = {colour for colour, _ in style._STYLES.values()}
+    known = {colour for colour, _ in palette._STYLES.values()}
     assert set(charts.OTHERS) <= known | {"#7F7F7F"}
 
 

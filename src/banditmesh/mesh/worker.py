@@ -112,6 +112,8 @@ class _Place:
         self.n_played = 0
         self.behind = 0.0
         self.player: asyncio.Task[None] | None = None
+        #: A node that was killed has let go of its ports before it is started again.
+        self.turn = asyncio.Lock()
         self._ends = asyncio.Event()
         self._sidecar: asyncio.Task[None] | None = None
 
@@ -193,19 +195,22 @@ class _Worker:
 
     async def kill(self, name: str) -> None:
         """End a node as a crash would."""
-        if self._places[name].is_up:
-            await self._places[name].close(leaves=False)
+        place = self._places[name]
+        async with place.turn:
+            if place.is_up:
+                await place.close(leaves=False)
 
     async def start(self, name: str) -> None:
         """Start a node again."""
         place = self._places[name]
-        if place.is_up:
-            return
-        place.node = Node(place.config)
-        await place.open()
-        place.link(self._addresses)
-        if self._plays:
-            self._start_player(place)
+        async with place.turn:
+            if place.is_up:
+                return
+            place.node = Node(place.config)
+            await place.open()
+            place.link(self._addresses)
+            if self._plays:
+                self._start_player(place)
 
     async def meet(self, addresses: dict[str, str]) -> None:
         """Link every node with its neighbours."""

@@ -1,6 +1,6 @@
 """Options of charts: curves with bands, points with a front, and what they share with the pictures of `plots`.
 
-Colours and markers are those of `plots/style.py`. Black is no colour on a dark page, so it turns white there.
+Colours and markers are those of `plots/palette.py`. Black is no colour on a dark page, so it turns white there.
 """
 
 from __future__ import annotations

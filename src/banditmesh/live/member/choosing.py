@@ -10,7 +10,7 @@ known of any. Of an unknown arm a ticket always counts as silence. Which tickets
 *A run of silence*: the silent choices of an arm that were made after the last one that it answered. An arm with such a
 run is chosen only if that is right by either: by all that is known of it, and by the run alone, as if nothing else were
 known. Without this, ten thousand good rewards outweigh any silence for hours. A policy that chooses within a confidence
-of 1/t leaves an arm by chance, for a run that is only bad luck, as seldom as that.
+of 1/t leaves an arm by chance, for a run that only happened so, as seldom as that.
 
 So the best arm, should it stop answering, is left after the patience and about ten choices, however long it did well,
 and a new one that never answers after a few.
