@@ -310,7 +310,8 @@ def _options(found: Frontier, cost: str, is_dark: bool, bounds: dict[str, dict[s
     options["tooltip"] = {"trigger": "item", "confine": True}
     options["yAxis"]["scale"] = True
     options["legend"]["itemWidth"] = 14
-    is_log = any(one.mean(cost) > 0 for one in found.configurations)
+    costs = [one.mean(cost) for one in found.configurations if one.mean(cost) > 0]
+    is_log, least, most = bool(costs), min(costs, default=0.0), max(costs, default=0.0)
     if is_log:
         options["xAxis"] |= {"type": "log", "scale": True}
     names = list(dict.fromkeys(one.protocol.name for one in found.configurations))
@@ -327,10 +328,9 @@ def _options(found: Frontier, cost: str, is_dark: bool, bounds: dict[str, dict[s
         colour = charts.colour_of(name, names, is_dark)
         style = {"color": colour, "borderColor": colour, "borderWidth": 1}
         series.append(charts.scatter(name, data, charts.symbol_of(name), 10, style, tooltip={"formatter": "{b}"}))
-        if len(data) < len(at):
-            silent = [{"yAxis": y} for x, y in at.values() if not x > 0]
-            dashes = {"lineStyle": {"type": "dotted", "color": colour}, "label": {"show": False}}
-            series[-1]["markLine"] = {"silent": True, "symbol": "none", "data": silent, **dashes}
+        # A line, and not a mark: the vertical axis makes room for it.
+        for number, y in enumerate(y for x, y in at.values() if is_log and not x > 0):
+            series.append(charts.line(name, [[least, y], [most, y]], colour, "dotted", id=f"{name}-{number}"))
 
     def places(names: Iterable[str]) -> list[list[float]]:
         found_at = [[found[name].mean(cost), found[name].mean("regret")] for name in names]
