@@ -1,8 +1,8 @@
 """What a node should make of choices whose rewards have not come: rules for delayed feedback, side by side.
 
-The table of docs/live/configuration.md, as Markdown. A cell is the mean regret of one agent at the horizon over the seeds,
-with the standard error of that mean; all rules meet the same rewards and delays. A choice of an arm that does not pay
-any more costs the mean of the best arm that does.
+The table of docs/live/configuration.md, as Markdown. A cell is the mean regret of one agent at the horizon over the
+seeds, with the standard error of that mean; all rules meet the same rewards and delays. A choice of an arm that does
+not pay any more costs the mean of the best arm that does.
 
 python benchmarks/in_flight.py [--quick] [--policy klucb] [--seeds 20]
 """

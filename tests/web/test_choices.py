@@ -183,7 +183,7 @@ def test_spec_to_take_away_names_files_by_their_own_names_and_node_lines_the_pro
     assert 'name = "klucb"' in node_toml("fwa, klucb", several)
     assert "alpha = 0.5" in node_toml("flooding, ucb", several)
     assert "alpha = 0.5" in node_toml("fwa", {**DEFAULTS, "policies": "ucb(0.5)"})
-    with pytest.raises(InputError, match="memory 'discount.0.9.' cannot run live"):
+    with pytest.raises(InputError, match=r"memory 'discount\(0.9\)' cannot run live"):
         node_toml("fwa", {**DEFAULTS, "memory.name": "discount", "memory.gamma": "0.9"})
 
 
