@@ -13,6 +13,8 @@ import copy
 from collections import defaultdict
 from itertools import combinations
 
+from banditmesh.live.statistics import Values
+
 
 class Violation(AssertionError):
     """A promise was broken."""
@@ -59,19 +61,28 @@ class Oracle:
 
     def __init__(self):
         self.allowed = defaultdict(lambda: defaultdict(set))
+        #: By key: all values, weights included, that its origin committed.
+        self.values = defaultdict(set)
         self.forked = set()
         self.retired = set()
         self.liars = set()
 
     # --- what happens
 
-    def committed(self, branch, origin, changes, reports):
-        """A transaction is durable: what it counts must be rewards that were reported and not counted before."""
+    def committed(self, branch, origin, changes, reports, lapse_reward=None):
+        """A transaction is durable: what it counts must be rewards that were reported and not counted before.
+
+        With a `lapse_reward`, a ticket that was given and is closed by it may count as that, too.
+        """
         if changes.life is not None and changes.life.epoch != branch.epoch:
             self._check_new_life(branch, origin, changes)
             branch.epoch = changes.life.epoch
             branch.own = {}
+        if lapse_reward is not None:
+            reports = [*reports, *self._lapses(branch, changes, lapse_reward)]
         for row in changes.own:
+            if row.count:
+                self.values[origin, branch.epoch, row.arm].add(row.values)
             count, total = branch.own.get(row.arm, (0, 0.0))
             if (row.count, row.total) != (count, total):
                 more = self._explain(row, count, total, reports, branch)
@@ -83,6 +94,17 @@ class Oracle:
                 branch.own[row.arm] = count, total
             if (row.told_count, row.told_total) != (0, 0.0):
                 self.check_value((origin, branch.epoch, row.arm), row.told_count, row.told_total, f"{origin} told")
+
+    @staticmethod
+    def _lapses(branch, changes, lapse_reward):
+        """What tickets that this transaction closes would count as if nothing had settled them."""
+        for ticket in branch.given:
+            name = ticket.epoch, ticket.start, ticket.number
+            is_closed = any(
+                one.start == ticket.start and one.first <= ticket.number <= one.last for one in changes.closed
+            )
+            if ticket.epoch == branch.epoch and is_closed and name not in branch.counted:
+                yield Report(ticket.arm, lapse_reward, name)
 
     def _check_new_life(self, branch, origin, changes):
         """Promise 2 at a new life: what the old one observed, or more, is in the table from then on."""
@@ -128,6 +150,12 @@ class Oracle:
         sums = self.allowed[key].get(count, ()) if key in self.allowed else ()
         if total not in sums:
             raise Violation(f"{where}: {key} has {count} rewards with sum {total}, the truth is {set(sums) or 'none'}")
+
+    def check_values(self, key, values, where):
+        """Promise 1 of weights: what was told was committed just so, unless a link of version 1 left weights out."""
+        is_stripped = values == Values.of(values.count, values.total)
+        if key[0] not in self.liars and not is_stripped and values not in self.values[key]:
+            raise Violation(f"{where}: {key} has {values}, which its origin never committed")
 
     def check_node(self, name, own, table, estimates, epoch):
         """Promise 1 at one node: its own statistics, its table, and its estimates, which are their sum."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import random
 from collections import Counter
 from pathlib import Path
@@ -55,6 +56,9 @@ OTHER_KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(1, 33)))
 OTHER_AUTHORITY = authority(OTHER_KEY, MESH)
 #: How long a mesh may take to come to rest once everything works, in simulated seconds.
 PATIENCE = 400.0
+#: Where silence counts: as what, which no sum of rewards can be, and after how many seconds.
+SILENCE = 33 / 128
+LIFETIME = 6.0
 
 
 class Machine:
@@ -107,6 +111,9 @@ class Machine:
             ignore=self.ignore,
             protocol=protocol,
             policy=bm.UCB(),
+            memory=self.world.memory,
+            lapse_reward=self.world.lapse_reward,
+            ticket_lifetime=86400.0 if self.world.lapse_reward is None else LIFETIME,
             bandits=[] if self.ads is None else [BanditSpec(name="ads", arms=self.ad_specs(), new_arms=True)],
             neighbours=[NeighbourConfig(name=one.name, address=one.address) for one in self.neighbours],
             accept="members",
@@ -154,7 +161,11 @@ class Process:
             self.world.oracle.check_restart(self.machine.name, own_of(self.node), self.branch)
 
     def committed(self, changes):
-        self.world.oracle.committed(self.branch, self.machine.name, changes, self.reports)
+        oracle = self.world.oracle
+        before = set(self.branch.counted)
+        oracle.committed(self.branch, self.machine.name, changes, self.reports, self.world.lapse_reward)
+        reported = {report.name for report in self.reports}
+        self.world.seen["lapses"] += len(self.branch.counted - before - reported)
         for name in self.withdrawing:
             if any(one.start == name[1] and one.first <= name[2] <= one.last for one in changes.closed):
                 self.branch.counted.add(name)  # no reward of it counts any more
@@ -291,6 +302,10 @@ class World:
         self.clones = []
         self.network = Network(rng, slowest=rng.choice((0.01, 0.2, 2.0)))
         self.clock_offset = 1_800_000_000.0
+        #: What products ask for, in some worlds; it is drawn apart, so that the others are as they were.
+        self.more = random.Random(f"{seed} products")
+        self.memory = self.more.choice(("everything", "discount(half_life = 600)", "discount(half_life = 6000)"))
+        self.lapse_reward = self.more.choice((None, SILENCE))
         self.protocol = draw_protocol(rng)
         self.caps = Caps(origins=2, epochs=2, arms=4, entries=5) if rng.random() < 0.1 else Caps()
         #: Counts expulsions and certificates, in the place of a time: certificates from before an expulsion are void.
@@ -399,9 +414,12 @@ class World:
             epoch = epoch_of(node)
             name = process.machine.name
             table = table_of(node)
-            self.oracle.check_node(name, own_of(node), table, member.estimates(), epoch)
             gone = {*process.machine.ignore, *self.expelled, *self.oracle.liars}
             before = {key: value for key, value in process.table.items() if key[0] not in gone}
+            forgets = self.memory != "everything"
+            known = {arm: value for arm, value in member.estimates().items() if not forgets or "/" in arm}
+            self.oracle.check_node(name, own_of(node), table, known, epoch)
+            self.check_weights(name, member)
             self.oracle.check_memory(name, before, {**table, **outside(node)})
             process.table = table
             n_keys = len(table) + len(outside(node)) + len(own_of(node))
@@ -425,6 +443,21 @@ class World:
                 certificates[row.certificate].key.verify(row.signature, signed_bytes(MESH, row.key, row.values))
                 self.found_signed.add(said)
 
+    def check_weights(self, name, member):
+        """Promise 1 of weights: each was committed by its origin, with its count; and estimates are their sum."""
+        for row in member._table._rows.values():
+            self.oracle.check_values(row.key, row.values, f"table of {name}")
+        member.settle()
+        agent = member._bandits.agents[""]
+        if agent.fading is not None:
+            known = dict(agent.estimates())
+            for arm in known:
+                agent.renew(arm)
+            for arm, summed in agent.estimates():
+                for one, other in zip(known[arm], summed, strict=True):
+                    if not math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-6):
+                        raise Violation(f"{name} estimates {arm} by {known[arm]}, own and table have {summed}")
+
     def check_bounds(self, name, node, n_keys, n_refused_at_start):
         """Promise 4: nothing grows beyond its bound, and everything that came was used or refused for a reason."""
         member = node._member
@@ -443,7 +476,7 @@ class World:
             raise Violation(f"{name} heard {came} statistics, used {n_heard} and refused {refused}")
 
     async def heal(self):
-        """Everything works again, nobody is hostile, and every machine runs."""
+        """Everything works again, nobody is hostile, every machine runs, and what is silent has lapsed."""
         self.network.sides, self.network.stalled = {}, set()
         self.network.release()
         for clone in self.clones:
@@ -458,6 +491,8 @@ class World:
                 await self.kill(machine)
                 self.renew(machine)
             await self.start(machine)
+        if self.lapse_reward is not None:
+            await asyncio.sleep(LIFETIME + 3.0)
 
     def renew(self, machine):
         """Give a machine a new certificate; a process that runs keeps the old one."""
@@ -799,6 +834,8 @@ async def renew(world):
 
 async def set_clock_back(world):
     world.clock_offset -= world.rng.choice((1.0, 3600.0, 1e6))
+    if world.memory != "everything":
+        world.clock_offset += world.more.choice((0.0, 7200.0, 2e6))
 
 
 async def be_hostile(world):

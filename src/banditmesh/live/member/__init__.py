@@ -488,6 +488,9 @@ class Member:
 
     def _tell_time(self, now: float, agents_: Iterable[SegmentAgent] = ()) -> None:
         """It is that late; of these agents, begin scales anew that are old."""
+        if now + self._time.max_clock_skew < self._time.now:
+            # Set back since the last tick: until the next one weights would be read as if it were still that late.
+            self.clock_was_set(now)
         self._time.now = now
         if old := [agent for agent in agents_ if agent.fading is not None and agent.fading.is_old(now)]:
             self.settle()
@@ -524,6 +527,8 @@ class Member:
             self.counters[f"observations_{outcome.replace(' ', '_')}"] += 1
         for arm in draft.values:
             self._own_of(arm)
+        # An arm may be summed anew, from own and table: what came since it was planned must not be learned after that.
+        self.settle()
         agents.make_ready(self._bandits.holder, draft.values)
         self._ledger.apply(draft)
         agents.observe(self._bandits.holder, draft.counted)

@@ -290,14 +290,6 @@ class SegmentAgent:
             self.renew(name)
         self._renew_blurred(counted)
 
-    def _add(self, estimates: Estimates, position: int, weight: Any, total: float) -> None:
-        """Add to what is known by weight; what rounding leaves of nothing is nothing."""
-        weight += estimates.count[position]
-        if weight >= LEAST_WEIGHT:
-            estimates.put(position, weight, estimates.total[position] + total)
-        else:
-            self.renew(self._names[position])
-
     def learn(self, parts: Iterable[tuple[str, Any, float]]) -> None:
         """Learn of others' rewards: the arm, how many more, and what they add to the sum."""
         agent = self.agent()
@@ -305,8 +297,13 @@ class SegmentAgent:
         if self.fading is None:
             agent.learn(known)
         else:
+            estimates = agent.estimates
             for position, weight, total in known:
-                self._add(agent.estimates, position, weight, total)
+                estimates.put(position, estimates.count[position] + weight, estimates.total[position] + total)
+            for position in {position for position, _, _ in known}:
+                # What rounding leaves of nothing is nothing. All of what was heard is in what is summed.
+                if estimates.count[position] < LEAST_WEIGHT:
+                    self.renew(self._names[position])
         self._renew_blurred((position, total) for position, _, total in known)
 
     def _renew_blurred(self, added: Iterable[tuple[int, float]]) -> None:
