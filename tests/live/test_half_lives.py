@@ -17,6 +17,8 @@ from banditmesh.live.statistics import Statistic, Values, why_refused
 
 HALF_LIFE = 100.0
 MEMORY = f"discount(half_life = {HALF_LIFE:.0f})"
+#: The weight of an observation whose stamp is ahead of the clock: of it the allowed skew counts.
+AHEAD = 2.0 ** (60.0 / HALF_LIFE)
 
 
 class Faded(Lockstep):
@@ -240,3 +242,21 @@ def test_faded_is_monotone_and_a_statistic_with_a_memory_keeps_its_values():
     assert faded(10.0, 10.0) == pytest.approx(0.5)
     one = Statistic("o", 1, "red", 3, 1.5, 2, 2.0, 1.0, 99.0)
     assert one.values == Values(3, 1.5, 2.0, 1.0, 99.0)
+
+
+def test_what_is_heard_while_own_rewards_are_written_counts_once():
+    node = make(memory=MEMORY, links=("p",))
+    observe(node, ("red", 1.0), now=1e9)
+    earlier = 1e9 - 3600.0  # the own stamp is ahead of the clock now, so that the arm is summed anew
+    commit, _ = node.plan([Observation(1.0, arm="red")], earlier)
+    node.hear([Statistic("a", 1, "red", 2, 8.0, 3, 2.0, 8.0, earlier)], "p")
+    node.committed(commit)
+    node.settle()
+    assert node.estimates()["red"] == pytest.approx((2.0 * AHEAD + 2.0, 2.0 * AHEAD + 8.0))
+
+
+def test_clock_that_is_set_back_is_noticed_with_the_next_choice():
+    node = make(memory=MEMORY)
+    observe(node, ("red", 1.0), ("blue", 1.0), now=1e9)
+    node.choose(1e9 - 300.0)
+    assert node.estimates()["red"][0] == pytest.approx(AHEAD)
