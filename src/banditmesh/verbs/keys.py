@@ -162,7 +162,7 @@ def retire_verb(name: str, authority: str, url: str | None, token: str | None, e
 @click.argument("name", metavar="NAME")
 @_authority
 def expel_verb(name: str, authority: str) -> None:
-    r"""Sign that a member's present certificates are no longer accepted. What it reported stays; see `retire`.
+    r"""Sign that a member's present certificates are no longer accepted. What it signed under them leaves, too.
 
     \b
     Example:
