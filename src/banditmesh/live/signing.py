@@ -1,4 +1,4 @@
-"""What a node signs and checks while it runs, off its event loop.
+"""What a node signs and checks while it runs: off its event loop, but for a few signatures of its own.
 
     Workers    threads for signatures
     Signing    signs what the node tells, checks what it hears, and looks after certificates
@@ -26,6 +26,8 @@ from .statistics import Known, Statistic
 
 #: How many threads check and sign.
 THREADS: Final = 2
+#: Up to this many rows are signed in the event loop: asking a thread takes more than twice the CPU time of a signature.
+FEW: Final = 8
 #: How often to look at the clock, and how often which certificates count, in seconds.
 LOOK_EVERY: Final = 1.0
 REVIEW_EVERY: Final = 3600.0
@@ -120,8 +122,11 @@ class Signing:
 
     async def sign(self, rows: Sequence[Known]) -> None:
         """Sign what rows say, which nothing else changes meanwhile."""
-        credentials = self._credentials
-        signatures = await self._workers.run(sign_rows, self.certificates.mesh, credentials, rows)
+        credentials, mesh = self._credentials, self.certificates.mesh
+        if len(rows) <= FEW:
+            signatures = sign_rows(mesh, credentials, rows)
+        else:
+            signatures = await self._workers.run(sign_rows, mesh, credentials, rows)
         for row, signature in zip(rows, signatures, strict=True):
             row.certificate, row.signature = credentials.certificate.id, signature
 
