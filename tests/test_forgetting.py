@@ -436,7 +436,7 @@ def test_an_agent_goes_on_from_its_state(memory, emission):
         (lambda: bm.UCB(memory=0.9), "memory must be a memory such as Discount"),
         (lambda: bm.UCB(first_pulls="some"), "first_pulls must be one of each, unknown; got 'some'"),
         (lambda: bm.UCBV(memory=bm.Discount(0.9)), "'ucb-v' needs the variance of rewards"),
-        (lambda: refuse_live(bm.FwA(4), bm.UCB(memory=bm.Discount(0.9))), "memory 'discount' cannot run live"),
+        (lambda: refuse_live(bm.FwA(4), bm.UCB(memory=bm.Discount(0.9))), "it forgets by rounds, and a node has none"),
         (lambda: run_with(bm.TreeAggregation(), bm.UCB(memory=bm.Window(9))), "'tree' merges statistics"),
         (lambda: run_with(bm.IRS(), [bm.UCB(), bm.UCB(memory=bm.Window(9)), bm.UCB()]), "must have the same memory"),
         (lambda: run_with(bm.IRS(), Keeping(memory=bm.Window(9))), "'keeping' keeps what it knows itself"),

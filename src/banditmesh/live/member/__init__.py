@@ -147,6 +147,7 @@ class Member:
     >>> batch
     [Statistic(origin='anna', epoch=7, arm='red', count=1, total=0.5, ttl=4)]
     >>> bert.hear(batch, peer="anna")
+    []
     >>> bert.settle()
     >>> bert.snapshot().arms[0].mean
     0.5
