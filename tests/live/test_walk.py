@@ -15,7 +15,7 @@ import banditmesh
 from banditmesh.live.http.sidecar import Sidecar
 
 LIVE = Path(banditmesh.__file__).parent / "live"
-MAX_FILES = 20
+MAX_FILES = 18
 #: What may run beside it at any time: a task that ends, and a line of the log.
 BESIDE = {"tasks.py", "logs.py"}
 

@@ -776,7 +776,7 @@ class Node:
 
     def _something_changed(self) -> None:
         self._committer.look()
-        self._links.wake()
+        self._exchange.wake()
 
     @property
     def _certificates(self) -> Contexts | None:

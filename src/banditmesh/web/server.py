@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
+import asyncio
 import ipaddress
 import logging
 import os
-import signal
 import socket
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 from ..errors import InputError, need
@@ -72,6 +71,7 @@ def serve(
         url = f"http://{f'[{address}]' if ':' in address else address}:{number}/"
         import uvicorn
 
+        from ..live.http.process import loop_factory
         from . import workers
         from .uploads import Uploads
 
@@ -87,10 +87,8 @@ def serve(
                 timeout_graceful_shutdown=1,
                 ws_max_size=2**20,
             )
-            server = _server(config, lambda: ready(url) if ready is not None else None)
-            for number in (signal.SIGINT, signal.SIGTERM):
-                signal.signal(number, server.handle_exit)
-            server.run(sockets=[listener])
+            with asyncio.Runner(loop_factory=loop_factory()) as runner:
+                runner.run(_serve(config, listener, lambda: ready(url) if ready is not None else None))
         finally:
             workers.stop_all()
             uploads.close()
@@ -168,17 +166,22 @@ def listening(host: str, port: int, token: str | None) -> socket.socket:
     return listen_on(host, port, token, setting="--host and --port", remedy=remedy)
 
 
-def _server(config: Any, started: Callable[[], None]) -> Any:
-    """A server that says when it is ready, and leaves signals to us, so that everything is cleaned up at the end."""
-    import uvicorn
+async def _serve(config: Any, listener: socket.socket, started: Callable[[], None]) -> None:
+    """Serve until a signal ends it, and say when it is ready."""
+    from ..live.http.process import Server, ended_by_signals
 
-    class Server(uvicorn.Server):
+    class Page(Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets=sockets)
             started()
 
-        @contextlib.contextmanager
-        def capture_signals(self) -> Iterator[None]:
-            yield
+    server = Page(config)
 
-    return Server(config)
+    def leave(_: str) -> None:
+        server.should_exit = True
+
+    def at_once(_: str) -> None:
+        server.force_exit = True
+
+    with ended_by_signals(leave, at_once):
+        await server.serve(sockets=[listener])

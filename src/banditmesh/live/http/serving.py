@@ -14,7 +14,6 @@ import os
 import signal
 import socket
 from collections.abc import Awaitable, Callable, Collection, Iterator
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
 import uvicorn
@@ -28,6 +27,7 @@ from . import connections
 from .guard import BACKLOG, Guard, bind, read_token
 from .metrics import Metrics
 from .openapi import OPEN
+from .process import Server, ended_by_signals, loop_factory
 from .sidecar import Sidecar
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ async def serve(
         backlog=BACKLOG,
         timeout_graceful_shutdown=LAST_REQUESTS_WITHIN,
     )
-    server = _Server(config)
+    server = Server(config)
     measuring = asyncio.create_task(metrics.measure_lag())
     serving = asyncio.create_task(server.serve(sockets=[listener]))
     waiting = asyncio.create_task(until.wait())
@@ -109,28 +109,20 @@ def limited(app: ASGIApp, always: Collection[str] = OPEN) -> ASGIApp:
     return within
 
 
-class _Server(uvicorn.Server):
-    """uvicorn without its signal handlers: `signals` has them."""
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
-
-
 @contextlib.contextmanager
 def signals(
     leave: Callable[[], object], at_once: Callable[[], object], reload: Callable[[], Awaitable[None]]
 ) -> Iterator[None]:
     """Within it, SIGTERM and SIGINT call `leave`, or `at_once` if it was called before; SIGHUP awaits `reload`."""
     loop = asyncio.get_running_loop()
-    n_asked = 0
     reloading: set[asyncio.Task[None]] = set()
 
-    def end(number: signal.Signals) -> None:
-        nonlocal n_asked
-        n_asked += 1
-        note(LOG, logging.INFO, "leaving" if n_asked == 1 else "leaving at once", signal=number.name)
-        (leave if n_asked == 1 else at_once)()
+    def noted(what: str, end: Callable[[], object]) -> Callable[[str], None]:
+        def call(name: str) -> None:
+            note(LOG, logging.INFO, what, signal=name)
+            end()
+
+        return call
 
     async def again() -> None:
         try:
@@ -144,14 +136,12 @@ def signals(
         reloading.add(task)
         task.add_done_callback(reloading.discard)
 
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, end, number)
     loop.add_signal_handler(signal.SIGHUP, hang_up)
     try:
-        yield
+        with ended_by_signals(noted("leaving", leave), noted("leaving at once", at_once)):
+            yield
     finally:
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            loop.remove_signal_handler(number)
+        loop.remove_signal_handler(signal.SIGHUP)
 
 
 def run(path: str | os.PathLike[str], *, new_life: bool = False) -> None:
@@ -162,15 +152,6 @@ def run(path: str | os.PathLike[str], *, new_life: bool = False) -> None:
     # Ended at once, by a second signal: as if it had crashed, which loses nothing.
     with contextlib.suppress(asyncio.CancelledError), asyncio.Runner(loop_factory=loop_factory()) as runner:
         runner.run(_run(path, config, token, new_life))
-
-
-def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """What makes the event loop: uvloop where it is installed, which takes less time for each request."""
-    if find_spec("uvloop") is None:
-        return None
-    import uvloop
-
-    return uvloop.new_event_loop
 
 
 async def _run(path: str | os.PathLike[str], config: NodeConfig, token: str | None, new_life: bool) -> None:

@@ -216,12 +216,6 @@ class NodeLinks:
         """The names of all that are linked."""
         return [name for name, neighbour in self.neighbours.items() if neighbour.conversation is not None]
 
-    def wake(self) -> None:
-        """Wake the links for which something waits."""
-        for neighbour in self.neighbours.values():
-            if neighbour.conversation is not None and self._host.waiting(neighbour.name):
-                neighbour.conversation.wake()
-
     def part_from_unwelcome(self) -> None:
         """End the links of all that would not be let in any more."""
         self._part_from(lambda neighbour: self._unwelcome(neighbour.name, neighbour.identity))
@@ -439,7 +433,7 @@ class NodeLinks:
         self.neighbours[name] = neighbour
         self.counts["links"] += 1
         self._ups.setdefault(name, deque(maxlen=MAX_UPS)).append(asyncio.get_running_loop().time())
-        self._host.link_up(neighbour.name, version)
+        self._host.link_up(neighbour.name, version, conversation.wake)
         note(LOG, logging.INFO, "link up", peer=neighbour.name)
         mine = self._host.hello().protocol
         if hello.protocol != mine:

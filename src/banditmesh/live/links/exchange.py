@@ -185,6 +185,8 @@ class Exchange:
         self.n_checking = 0
         self.signing: Signing | None = None
         self._clock = clock
+        #: By linked neighbour: what wakes its link.
+        self._wakes: dict[str, Callable[[], None]] = {}
         #: Linked neighbours of whose notices one was refused, and logged.
         self._noted: set[str] = set()
         #: By linked neighbour: what is lacking, certificates by id and origins by name, and when it was last asked for.
@@ -358,8 +360,15 @@ class Exchange:
         """How many statistics and notices wait for a neighbour."""
         return self._member.waiting(peer) + self._board.waiting(peer) + len(self._wanted.get(peer, ()))
 
-    def link_up(self, peer: str, version: int = codec.VERSION) -> None:
-        """Let everything that is offered wait for a new link, which speaks that version."""
+    def wake(self) -> None:
+        """Wake the links for which something waits."""
+        for peer, wake in self._wakes.items():
+            if self.waiting(peer):
+                wake()
+
+    def link_up(self, peer: str, version: int, wake: Callable[[], None]) -> None:
+        """Let everything that is offered wait for a new link, which speaks that version and is woken by `wake`."""
+        self._wakes[peer] = wake
         if version > 1:
             self._wanted[peer], self._asked_at[peer] = {}, {}
         self._member.link_up(peer)
@@ -367,6 +376,7 @@ class Exchange:
 
     def link_down(self, peer: str) -> None:
         """Discard what waited for a link."""
+        self._wakes.pop(peer, None)
         self._member.link_down(peer)
         self._board.link_down(peer)
         self._wanted.pop(peer, None)

@@ -384,7 +384,7 @@ class Member:
             values = draft.values.get(arm, known.values)
             own.append(own_arm(arm, values, told.get(arm) or self._table.told_of(arm), known.n_chosen))
         lapses, closed = self._ledger.lapses, _closed(observations, draft.answers)
-        given, settled = lapses.unwritten(closed)
+        given, settled = lapses.unwritten(closed) if lapses.open else ([], [])
         leaving = {arm: self._row(life.epoch, arm, values) for arm, values in told.items()}
         changes = Changes(
             life=Life(life.epoch, life.start, self._n_choices, max(uptime, 0.0)),
@@ -402,7 +402,8 @@ class Member:
         def apply() -> None:
             self._stored_memories = memories
             self._uptime = max(uptime, 0.0)
-            lapses.written(given, closed, _closed(observations, draft.answers, lapses_only=True))
+            if lapses.open:
+                lapses.written(given, closed, _closed(observations, draft.answers, lapses_only=True))
             self._count(draft, leaving, own)
             for one, answer in zip(observations, draft.answers, strict=True):
                 if one.ticket is not None and one.ticket.start == life.start and answer.outcome != REFUSED:
@@ -435,7 +436,7 @@ class Member:
     def must_write(self, uptime: float) -> bool:
         """Whether a ticket has lapsed or waits to be written, or the uptime has not been written for a minute."""
         lapses = self._ledger.lapses
-        if self._life is None or not len(lapses):
+        if self._life is None or not lapses.open:
             return False
         return (
             lapses.has_unwritten

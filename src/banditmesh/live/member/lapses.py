@@ -40,27 +40,21 @@ class Lapses:
         self._lifetime = lifetime
         self._open_choices = open_choices
         #: The oldest first.
-        self._open: dict[_Key, OpenTicket] = {}
+        self.open: dict[_Key, OpenTicket] = {}
         self._unwritten: dict[_Key, None] = {}
         #: The last ones that lapsed: a later reward is refused as such.
         self._lapsed: set[_Key] = set()
         self._last_lapsed: deque[_Key] = deque()
 
-    def __contains__(self, key: _Key) -> bool:
-        return key in self._open
-
-    def __len__(self) -> int:
-        return len(self._open)
-
     def restore(self, tickets: Iterable[OpenTicket]) -> None:
         """Put back what was stored."""
         for one in sorted(tickets, key=lambda one: (one.uptime, one.start, one.number)):
-            self._open[one.start, one.number] = one
+            self.open[one.start, one.number] = one
 
     def give(self, ticket: OpenTicket) -> None:
         """A ticket was given."""
         key = ticket.start, ticket.number
-        self._open[key] = ticket
+        self.open[key] = ticket
         self._unwritten[key] = None
 
     def has_lapsed(self, key: _Key) -> bool:
@@ -70,7 +64,7 @@ class Lapses:
     def due(self, n_choices: int, uptime: float, most: int = 1_000) -> list[OpenTicket]:
         """Tickets that lapse now, the oldest first."""
         found: list[OpenTicket] = []
-        for one in self._open.values():
+        for one in self.open.values():
             if uptime - one.uptime <= self._lifetime and one.number > n_choices - self._open_choices:
                 break
             found.append(one)
@@ -80,8 +74,8 @@ class Lapses:
 
     def unwritten(self, settled: Iterable[_Key]) -> tuple[list[OpenTicket], list[_Key]]:
         """What a transaction that settles these tickets writes: rows that come, and rows that go."""
-        gone = [key for key in settled if key in self._open]
-        come = [self._open[key] for key in self._unwritten.keys() - set(gone)]
+        gone = [key for key in settled if key in self.open]
+        come = [self.open[key] for key in self._unwritten.keys() - set(gone)]
         return come, [key for key in gone if key not in self._unwritten]
 
     @property
@@ -94,7 +88,7 @@ class Lapses:
         for one in come:
             self._unwritten.pop((one.start, one.number), None)
         for key in settled:
-            self._open.pop(key, None)
+            self.open.pop(key, None)
             self._unwritten.pop(key, None)
         for key in lapsed:
             self._lapsed.add(key)
@@ -104,7 +98,7 @@ class Lapses:
 
     def clear(self) -> None:
         """A new life begins."""
-        self._open.clear()
+        self.open.clear()
         self._unwritten.clear()
         self._lapsed.clear()
         self._last_lapsed.clear()

@@ -220,7 +220,7 @@ class Ledger:
             if self.lapses.has_lapsed((start, number)):
                 raise InputError(f"ticket {ticket} has lapsed or was already counted")
             return False
-        if (start, number) in self.lapses:
+        if (start, number) in self.lapses.open:
             return True
         if not self.tickets.was_given(start, number, n_choices):
             raise InputError(f"a ticket must be one that choose() gave, got {ticket}")
