@@ -76,7 +76,7 @@ async def watch(seconds: float) -> list[float]:
 async def feed(hub: Node) -> None:
     """Let the hub hear of larger counts at a constant pace, as from one more neighbour."""
     for count in itertools.count(1):
-        hub._exchange.heard("somebody", statistics(N_KEYS, count))
+        await hub._parts.exchange.heard("somebody", statistics(N_KEYS, count))
         await asyncio.sleep(EVERY)
 
 

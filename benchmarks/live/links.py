@@ -168,7 +168,7 @@ async def two_nodes(place: Grounds, n_keys: int, repeats: int) -> float:
             wanted = quarter * (repeat + 1)
             sender._member.hear(heard, "somebody")
             began = time.thread_time()
-            sender._something_changed()
+            sender._parts.something_changed()
             await until(lambda: receiver._member.counters["heard_news"] >= wanted, "everything must arrive")  # noqa: B023
             times.append(time.thread_time() - began)
     # The first four times every key is new.

@@ -158,7 +158,7 @@ class Share:
 
 def note_arrivals(node: Node, heard: dict[Key, list[tuple[float, int]]]) -> None:
     """Note when a node hears of larger counts."""
-    exchange = node._exchange
+    exchange = node._parts.exchange
     hear = exchange.heard
 
     def noting(peer: str, statistics: Sequence[Any]) -> None:

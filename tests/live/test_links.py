@@ -132,7 +132,7 @@ def test_pauses_between_attempts_grow_and_stay_within_their_bounds(tmp_path):
             times.append(asyncio.get_running_loop().time())
             raise ConnectionRefusedError("connection refused")
 
-        node._transport.dial = dial
+        node._parts.transport.dial = dial
         async with node:
             await asyncio.sleep(300)
             [peer] = node.peers()
@@ -587,7 +587,7 @@ def test_a_link_ends_with_the_certificate_it_rests_on_and_comes_back_with_a_new_
             assert a.state().arms[0].heard_count == 0
             assert counters(a, "ended_expired", "links") == (1, 1)
             assert "expired: the certificate of 'b' has expired" in b.peers()[0].last_refusal
-            b._transport.identity = identity(MESH, "b")
+            b._parts.transport.identity = identity(MESH, "b")
             await asyncio.sleep(40)
             assert is_up(a, "b")
             assert a.state().arms[0].heard_count == 1

@@ -147,14 +147,14 @@ def test_many_callers_share_few_transactions(tmp_path):
     async def main():
         async with Node(plain(tmp_path, "a")) as node:
             n_commits = 0
-            commit = node._store.commit
+            commit = node._parts.store.commit
 
             async def counting(changes):
                 nonlocal n_commits
                 n_commits += 1
                 await commit(changes)
 
-            node._store.commit = counting
+            node._parts.store.commit = counting
             await asyncio.gather(*(node.observe(node.choose(), 1.0) for _ in range(500)))
             assert sum(counts(node).values()) == 500
             assert n_commits <= 3
@@ -248,10 +248,10 @@ def test_reloading_changes_what_may_change_and_refuses_the_rest(tmp_path):
 def test_certificates_are_read_again(tmp_path, authority):
     async def main():
         async with Node(secured(tmp_path, authority, "a")) as a:
-            old = a._transport.contexts
+            old = a._parts.transport.contexts
             keys.issue(authority, "a", tmp_path / "keys", force=True)
             await a.reload(a.config)
-            assert a._transport.contexts is not old
+            assert a._parts.transport.contexts is not old
             other = keys.issue(authority, "b", tmp_path / "keys")
             with pytest.raises(InputError, match="must be that of node 'a' of mesh"):
                 await a.reload(msgspec.structs.replace(a.config, keys=other))

@@ -58,7 +58,7 @@ async def post(app, path, body):
 
 def stored(node):
     """What a node's file says of a: count and sum by arm."""
-    return {(one.arm, one.count, one.total) for one in node._store.load().entries if one.origin == "a"}
+    return {(one.arm, one.count, one.total) for one in node._parts.store.load().entries if one.origin == "a"}
 
 
 def test_walk_of_a_statistic_is_as_the_page_says(tmp_path):
@@ -76,7 +76,7 @@ def test_walk_of_a_statistic_is_as_the_page_says(tmp_path):
                 await b._committer.save()
             assert status == 200
             assert stored(b) == {(choice["arm"], 1, 0.5)}
-            assert [(one.arm, one.count, one.total) for one in a._store.load().own] == [(choice["arm"], 1, 0.5)]
+            assert [(one.arm, one.count, one.total) for one in a._parts.store.load().own] == [(choice["arm"], 1, 0.5)]
 
     threading.setprofile(trace.note)
     try:

@@ -178,7 +178,7 @@ class Process:
             call.cancel()
         if self.calls:
             await asyncio.wait(list(self.calls))
-        await self.node._tasks.end()
+        await self.node._parts.tasks.end()
         self.store.abandon()
 
     async def leave(self):
@@ -427,7 +427,7 @@ class World:
             if self.is_signed:
                 self.check_signatures(name, member)
             for neighbour in node._links.neighbours.values():
-                if neighbour.conversation is not None and node._board.why_banned(neighbour.identity):
+                if neighbour.conversation is not None and node._parts.board.why_banned(neighbour.identity):
                     raise Violation(f"{name} is linked with {neighbour.name}, and knows that it was expelled")
 
     def check_signatures(self, name, member):
@@ -470,8 +470,8 @@ class World:
                 raise Violation(f"{name} has {cap.used} {cap_name}, and may have {cap.most}")
         counters = member.counters
         n_heard = sum(counters[f"heard_{fate}"] for fate in ("news", "stale", "extended", "renewed", "proofs"))
-        n_heard += node._exchange.n_checking
-        came, refused = node._exchange.counts["heard"], n_refused(node) - n_refused_at_start
+        n_heard += node._parts.exchange.n_checking
+        came, refused = node._parts.exchange.counts["heard"], n_refused(node) - n_refused_at_start
         if n_heard + refused != came:
             raise Violation(f"{name} heard {came} statistics, used {n_heard} and refused {refused}")
 
@@ -522,7 +522,7 @@ class World:
                     [other] = link - {machine.name}
                     if other not in linked:
                         found.append(f"{machine.name} has no link with {other}")
-            waiting = {peer: n for peer in linked if (n := node._exchange.waiting(peer))}
+            waiting = {peer: n for peer in linked if (n := node._parts.exchange.waiting(peer))}
             if waiting:
                 found.append(f"{machine.name} has this much waiting: {waiting}")
             if not node.ready()[0]:
@@ -538,7 +538,7 @@ class World:
         """Promises 2 and 3: everybody in reach has what each origin told last, and origins have back what they lost."""
         nodes = {machine.name: machine.process.node for machine in self.machines}
         tables = {name: table_of(node) for name, node in nodes.items()}
-        boards = {name: set(node._board.notices) for name, node in nodes.items()}
+        boards = {name: set(node._parts.board.notices) for name, node in nodes.items()}
         everything = set().union(*boards.values())
         retired = {life for notice in everything if isinstance(notice, notices.Retirement) for life in notice.lives}
         for name, table in tables.items():

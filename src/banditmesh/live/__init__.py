@@ -8,7 +8,8 @@
     disk/                what is stored, and one transaction at a time
     http/                the same over HTTP: sidecar, client, metrics
     config, template     the file that describes a node
-    node                 all of it together: what an application embeds
+    node                 what an application embeds
+    parts, changes, views    all of it together, changes of its configuration, and what it shows
 
 What travels is never an event but a statistic: an origin's own count and sum of one arm since its life began, of which
 the larger count wins. So messages may be lost, repeated, reordered or replayed, and nothing is ever counted twice.

@@ -48,17 +48,17 @@ class Committer:
         Where they go.
     clock : callable
         The time of day, in seconds.
-    uptime : callable
-        How long processes have run on this state, in seconds.
     new_epoch : callable
         Gives the epoch of a new life.
-    changed : callable
-        Called after a transaction: something may have to be sent.
-    observed : callable
-        Called with observations and the answers to them once they are durable.
 
     Attributes
     ----------
+    wake : callable
+        Called after a transaction: something may have to be sent.
+    observed : callable
+        Called with observations and the answers to them once they are durable.
+    up_before : float
+        The uptime that was stored, less the event loop's time then.
     trouble : str
         Why the last transaction failed; empty if it did not.
     n_failures : int
@@ -75,11 +75,11 @@ class Committer:
         store: Store,
         *,
         clock: Callable[[], float],
-        uptime: Callable[[], float],
         new_epoch: Callable[[], int],
-        changed: Callable[[], None],
-        observed: Callable[[Sequence[Observation], Sequence[Answer]], None] = lambda observations, answers: None,
     ) -> None:
+        self.wake: Callable[[], None] = lambda: None
+        self.observed: Callable[[Sequence[Observation], Sequence[Answer]], None] = lambda observations, answers: None
+        self.up_before = 0.0
         self.trouble = ""
         self.turn = asyncio.Lock()
         self.n_failures = 0
@@ -87,10 +87,7 @@ class Committer:
         self._member = member
         self._store = store
         self._clock = clock
-        self._uptime = uptime
         self._new_epoch = new_epoch
-        self._changed = changed
-        self._observed = observed
         self._work = asyncio.Event()
         self._calls: deque[_Call] = deque()
         self._changes: list[tuple[Changes, asyncio.Future[None]]] = []
@@ -141,6 +138,10 @@ class Committer:
         if self._member.needs_new_life() is not None:
             self._work.set()
 
+    def uptime(self) -> float:
+        """How long processes have run on this state, in seconds, as far as that was stored."""
+        return self.up_before + asyncio.get_running_loop().time()
+
     @property
     def is_idle(self) -> bool:
         """Whether nothing waits for a transaction."""
@@ -188,7 +189,7 @@ class Committer:
             else:
                 return
             self._succeeded()
-            self._changed()
+            self.wake()
 
     async def _observe(self) -> None:
         """Count all that waits; with nothing it only tries whether writing works."""
@@ -198,7 +199,7 @@ class Committer:
             calls.append(self._calls.popleft())
             observations += calls[-1][0]
         try:
-            uptime = self._uptime()
+            uptime = self.uptime()
             if not self.trouble and self._is_due:
                 # While the disk fails, lapses wait.
                 observations += self._member.lapsing(uptime, MAX_OBSERVATIONS)
@@ -208,7 +209,7 @@ class Committer:
         except BaseException as error:
             _refuse(calls, error)
             raise
-        self._observed(observations, answers)
+        self.observed(observations, answers)
         start = 0
         for part, future in calls:
             if not future.done():
@@ -254,7 +255,7 @@ class Committer:
         """Write the table once in a while, as long as writing works."""
         while True:
             await asyncio.sleep(LAG)
-            if not self.trouble and self._member.must_write(self._uptime()):
+            if not self.trouble and self._member.must_write(self.uptime()):
                 self._is_due = True
                 self._work.set()
             if not self.trouble:

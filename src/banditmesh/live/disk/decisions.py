@@ -74,6 +74,8 @@ class DecisionLog:
 
     Attributes
     ----------
+    path : Path
+        The file.
     counters : Counter
         How many lines were written and dropped: `decisions_written`, `decisions_dropped`.
     trouble : str
@@ -93,7 +95,7 @@ class DecisionLog:
     def __init__(self, path: str | PathLike[str], n_bytes: int = FILE_BYTES, n_files: int = FILES) -> None:
         self.counters: Counter[str] = Counter()
         self.trouble = ""
-        self._path = Path(path)
+        self.path = Path(path)
         self._n_bytes = n_bytes
         self._n_files = n_files
         self._lines: queue.Queue[_Line | None] = queue.Queue(MAX_WAITING)
@@ -151,9 +153,9 @@ class DecisionLog:
 
     def _append(self, data: list[bytes]) -> list[bytes]:
         """Write as many lines as the present file takes, at least one; those that are left."""
-        if self._path.exists() and self._path.stat().st_size + len(data[0]) > self._n_bytes:
+        if self.path.exists() and self.path.stat().st_size + len(data[0]) > self._n_bytes:
             self._rotate()
-        with open(self._path, "ab", 0, opener=lambda name, flags: os.open(name, flags, atomic.PRIVATE)) as file:
+        with open(self.path, "ab", 0, opener=lambda name, flags: os.open(name, flags, atomic.PRIVATE)) as file:
             if os.name == "posix":
                 os.fchmod(file.fileno(), atomic.PRIVATE)
             size = before = file.tell()
@@ -173,12 +175,12 @@ class DecisionLog:
         return data[n_taken:]
 
     def _ends_a_line(self) -> bool:
-        with self._path.open("rb") as file:
+        with self.path.open("rb") as file:
             file.seek(-1, os.SEEK_END)
             return file.read(1) == b"\n"
 
     def _rotate(self) -> None:
-        names = [self._path, *(_older(self._path, n) for n in range(1, self._n_files + 1))]
+        names = [self.path, *(_older(self.path, n) for n in range(1, self._n_files + 1))]
         names[-1].unlink(missing_ok=True)
         for old, new in reversed(list(pairwise(names))):
             with suppress(FileNotFoundError):

@@ -142,8 +142,8 @@ class Exchange:
         The authority's notices.
     write : callable
         Has changes written.
-    heard_something : callable
-        Called when something may have to be sent, or a new life is needed.
+    look : callable
+        Called when something was heard: a new life may be needed.
     member_expelled : callable
         Called when the authority has expelled a member.
     clock : callable
@@ -170,7 +170,7 @@ class Exchange:
         protocol: str,
         *,
         write: Callable[[Changes], Future[None]],
-        heard_something: Callable[[], None],
+        look: Callable[[], None],
         member_expelled: Callable[[], None],
         clock: Callable[[], float],
     ) -> None:
@@ -180,7 +180,7 @@ class Exchange:
         self._member = member
         self._board = board
         self._write = write
-        self._heard_something = heard_something
+        self._look = look
         self._member_expelled = member_expelled
         self.n_checking = 0
         self.signing: Signing | None = None
@@ -244,7 +244,8 @@ class Exchange:
         unchecked = self._member.hear(statistics, peer, is_checked)
         self._member.settle()
         self._want(peer, self._member.take_unknown())
-        self._heard_something()
+        self._look()
+        self.wake()
         return unchecked
 
     async def certified(self, peer: str, ders: Sequence[bytes]) -> int:
@@ -277,7 +278,8 @@ class Exchange:
         names = list(names)
         for peer in self._wanted:
             self._want(peer, names)
-        self._heard_something()
+        self._look()
+        self.wake()
 
     def _want(self, peer: str, things: Iterable[bytes | str]) -> None:
         if peer not in self._wanted:
@@ -345,7 +347,8 @@ class Exchange:
             self._member_expelled()
         note(LOG, logging.WARNING, "notice of the authority", says=notice, peer=sender or "local")
         written = self._write(Changes(notices=[data], retired=lives))
-        self._heard_something()
+        self._look()
+        self.wake()
         return written
 
     def statistics_for(self, peer: str, n_bytes: int) -> list[Statistic]:
