@@ -269,6 +269,7 @@ def frames_of(told):
 def test_frames_that_are_told_at_a_time_are_bounded(monkeypatch, tmp_path):
     monkeypatch.setattr(desk, "TELL_EVERY", 0.0)
     monkeypatch.setattr(desk, "SHORT", 0)
+    monkeypatch.setattr(desk, "MAX_HEARING", 0)
     told = []
     chosen = {**ENDLESS, "horizon": "60"}
     answer = Desk(told.append).record(chosen, tmp_path, [], "1")
@@ -410,18 +411,23 @@ def test_books_of_an_engine_give_the_recording_that_stepping_gives(monkeypatch, 
     monkeypatch.setattr(engine, "simulate", on_reference)
     monkeypatch.setattr(desk, "PART", 12)
     books = quick.record(chosen, tmp_path / "books", [], None)
-    assert "not who learned from whom" in books["holds"]
+    assert books["holds"] == steps["holds"]
     # The first two rounds of both protocols came before the rest.
     assert asked == [2, 2, 5, 5]
     assert [(news["round"], news["is_part"]) for news in loads if "kept" in news] == [(2, True), (5, False)]
     theirs, mine = Kept(tmp_path / "steps").document(steps["kept"]), Kept(tmp_path / "books").document(books["kept"])
     assert [run["label"] for run in mine["runs"]] == [run["label"] for run in theirs["runs"]] == ["fwa", "flooding"]
-    assert {key: mine["scale"][key] for key in ("load",)} == {"load": theirs["scale"]["load"]}
+    assert {key: mine["scale"][key] for key in ("load", "heard")} == {
+        key: theirs["scale"][key] for key in ("load", "heard")
+    }
+    assert [mine[key] for key in ("arms", "holders")] == [theirs[key] for key in ("arms", "holders")]
     pairs = list(zip(*[iter(mine["network"]["links"])] * 2, strict=True))
     for run, reference in zip(mine["runs"], theirs["runs"], strict=True):
         for frame, other in zip(run["frames"], reference["frames"], strict=True):
             assert [frame[key] for key in ("round", "messages")] == [other[key] for key in ("round", "messages")]
             assert frame["regret"] == pytest.approx(other["regret"])
+            # When all has been heard, nothing more is said of it.
+            assert frame.get("heard", [[]]) == other["heard"]
             directed = {**dict(zip(pairs, frame["loads"], strict=True))}
             directed |= {(j, i): n for (i, j), n in zip(pairs, frame["back"], strict=True)}
             sent = {(i, j): n for i, j, n in zip(*[iter(other["sent"])] * 3, strict=True)}
@@ -434,6 +440,13 @@ def test_books_of_an_engine_give_the_recording_that_stepping_gives(monkeypatch, 
     assert asked == [2, 2, 5, 5]
     Desk(print).record({**chosen, "seed": "1"}, tmp_path / "books", ["fwa"], None)
     assert asked[4:] == [2, 5]
+    # Where it would take long to know who learned from whom, and beside such a run, the books do without.
+    other = {**chosen, "protocols": "fwa(2), gossip(2)"}
+    beside = Desk(print).record(other, tmp_path / "books", [], None)
+    assert "not who learned from whom" in beside["holds"]
+    assert beside["arm"] is None
+    document = Kept(tmp_path / "books").document(beside["kept"])
+    assert not (document["arms"] or document["holders"] or document["scale"]["heard"])
 
 
 def test_what_the_quick_engine_does_not_run_is_stepped_through(monkeypatch, tmp_path):

@@ -1,12 +1,13 @@
 """A result with link traffic as a document: of a whole run at once, by the books that either engine keeps.
 
 Such a result has every link's traffic, in both directions, and every agent's regret in each record, but not which
-agents heard each other. Frames hold all of these numbers, in the order of the drawing's nodes and links, since most of
+agents heard each other: that comes from another document, see `hearing`. Frames hold all of these numbers, in the order of the drawing's nodes and links, since most of
 them change all the time.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,14 @@ from .recorder import MAX_FRAMES, MAX_NUMBERS, SEVERAL_ROUNDS
 from .sites import Sites
 
 
-def load_document(problem: Problem, result: Result, label: str = "", *, horizon: int | None = None) -> dict[str, Any]:
+def load_document(
+    problem: Problem,
+    result: Result,
+    label: str = "",
+    *,
+    horizon: int | None = None,
+    heard: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
     """A document of a result's first replicate.
 
     Parameters
@@ -34,6 +42,8 @@ def load_document(problem: Problem, result: Result, label: str = "", *, horizon:
         What the run is called, such as its protocol.
     horizon : int, optional
         How many rounds the run has, if the result is of its beginning.
+    heard : mapping, optional
+        A document of the same run's beginning, from `hearing.hear`, after which nothing new is heard.
 
     Examples
     --------
@@ -83,16 +93,34 @@ def load_document(problem: Problem, result: Result, label: str = "", *, horizon:
     if problem.is_dynamic:
         notes.append("of a dynamic network, the links that carried something are drawn")
     loads = (forth + back) / n_rounds[:, None]
+    scale = {"regret": float(regrets.max()), "load": float(loads.max(initial=0.0)), "heard": []}
+    arms, holders = [], []
+    if heard is not None:
+        arms, holders, scale["heard"] = heard["arms"], heard["holders"], _add_heard(frames, heard["frames"])
     return {
         **head("run", sites, map(tuple, drawn.tolist()), notes),
         "label": label,
         "horizon": horizon or result.horizon,
         "has_regret": True,
-        "arms": [],
-        "holders": [],
+        "arms": arms,
+        "holders": holders,
         "frames": frames,
-        "scale": {"regret": float(regrets.max()), "load": float(loads.max(initial=0.0)), "heard": []},
+        "scale": scale,
     }
+
+
+def _add_heard(frames: list[dict[str, Any]], heard: Sequence[Mapping[str, Any]]) -> list[float]:
+    """Put what is heard into the frames that cover its rounds; the most that any node hears, for each arm."""
+    most = [0.0 for _ in heard[0]["heard"]]
+    number = 0
+    for one in heard:
+        while number + 1 < len(frames) and frames[number]["round"] < one["round"]:
+            number += 1
+        into = frames[number].setdefault("heard", [[] for _ in most])
+        for arm, changes in enumerate(one["heard"]):
+            into[arm] += changes
+            most[arm] = max([most[arm], *changes[1::2]])
+    return most
 
 
 def frames_every(n_rounds: int, n_numbers: int) -> int:

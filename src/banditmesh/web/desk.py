@@ -11,7 +11,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -49,6 +49,8 @@ SMALL: Final = 300
 PART: Final = 150_000
 #: Runs of up to this many pulls are stepped through before they are shown, which takes but a moment.
 SHORT: Final = 6000
+#: The most pulls of a run's beginning that are stepped through to know who hears of whom.
+MAX_HEARING: Final = 6000
 #: How long exact covers may take for the bounds of a configuration, in seconds.
 COVER_SECONDS: Final = 5.0
 
@@ -164,14 +166,17 @@ class Desk:
         sending = [name for name, (one, _) in known.items() if one.sends_messages] or list(known)
         labels = list(dict.fromkeys(name for name in shown if name in known)) or sending[:2]
         arms = None if arm is None else [_named(case.problem.arms, arm, "arm")]
+        shown_arm = _shown(chosen_arms(case.problem, arms)[0])
         told = {"labels": list(known), "shown": labels, "arms": _names(case.problem.arms), "horizon": case.horizon}
         tapes = [_Tape(case, *known[label], label=label, arms=arms, choices=choices) for label in labels]
         whole = key_of([one.key for one in tapes], labels)
         kept = Kept(folder)
-        self._tell({**told, "arm": tapes[0].arm, "holds": tapes[0].holds})
+        self._tell({**told, "arm": shown_arm})
         is_shown = kept.path(whole) is None and self._record(kept, tapes, whole)
+        found = kept.document(whole) or {}
         self._tell({"kept": whole, "round": case.horizon, "is_part": False, "is_shown": is_shown})
-        return {"round": case.horizon, "kept": whole, "holds": tapes[0].holds}
+        answer = {"round": case.horizon, "kept": whole, "arm": shown_arm if found["arms"] else None}
+        return {**answer, "holds": _holds(shown_arm, bool(found["arms"]), case.problem.n_agents)}
 
     def _record(self, kept: Kept, tapes: list[_Tape], whole: str) -> bool:
         """Record what is missing, and keep it; returns whether all of it has been reported frame by frame."""
@@ -185,7 +190,7 @@ class Desk:
             except UnsupportedError:
                 # What the quick engine does not run is stepped through.
                 for one in missing:
-                    one.is_stepped = True
+                    one.must_step = True
         streams = len(missing) == len(tapes) and missing[0].is_stepped and not missing[0].is_short
         if missing and missing[0].is_stepped:
             found |= self._steps(missing, streams)
@@ -421,23 +426,33 @@ class _Tape:
             arms,
         )
         self.settings = {name: value for name, value in settings.items() if name != "replicates"}
-        n_agents = self.problem.n_agents
-        self.is_short = n_agents * self.horizon <= SHORT
-        self.is_stepped = n_agents <= MAX_STEPPED and (self.is_short or arms is not None or self.problem.is_dynamic)
-        #: The arm whose heard holders are in it, as the page shows it, if rounds are taken one by one.
-        self.arm = _shown(chosen_arms(self.problem, arms)[0]) if self.is_stepped else None
+        self.must_step = False
         rest = {key: text for key, text in choices.items() if key not in ("protocols", "policies", "replicates")}
-        self.key = key_of("record", rest, repr(protocol), repr(self.settings.get("policy")), self.arm)
+        wish = None if arms is None else repr(arms)
+        self.key = key_of("record", rest, repr(protocol), repr(self.settings.get("policy")), wish)
 
     @property
-    def holds(self) -> str:
-        """What a recording of it holds, in words."""
-        always = "what each link carries in either direction, and each agent's regret"
-        if self.is_stepped:
-            arm = _shown(chosen_arms(self.problem, self.arms)[0])
-            return f"{always}, and how many holders of arm {arm} it has learned from"
-        hint = ": choose an arm for that" if self.problem.n_agents <= MAX_STEPPED else ""
-        return f"{always}; not who learned from whom{hint}"
+    def is_short(self) -> bool:
+        """Whether to step through all of it takes but a moment."""
+        return self.problem.n_agents * self.horizon <= SHORT
+
+    @property
+    def is_stepped(self) -> bool:
+        """Whether its rounds are taken one by one."""
+        wishes = self.problem.n_agents <= MAX_STEPPED and (
+            self.is_short or self.problem.is_dynamic or (self.arms is not None and self.heard is None)
+        )
+        return self.must_step or wishes
+
+    @cached_property
+    def heard(self) -> dict[str, Any] | None:
+        """What holders of the arm hear, if the beginning of the run is enough to know it."""
+        from ..animations.hearing import hear
+
+        if self.problem.n_agents > MAX_STEPPED:
+            return None
+        arm = chosen_arms(self.problem, self.arms)[0]
+        return hear(self.problem, self.protocol, arm, max_pulls=MAX_HEARING, **self.settings)
 
     @property
     def parts(self) -> list[int]:
@@ -459,14 +474,33 @@ class _Tape:
         with beginnings():
             engine = "compiled" if self.problem.n_agents <= MAX_STEPPED else "auto"
             result = simulate(self.problem, self.protocol, **{**self.settings, **kept, "horizon": last}, engine=engine)
-        return load_document(self.problem, result, self.label, horizon=self.horizon)
+        heard = self.heard if last == self.horizon else None
+        return load_document(self.problem, result, self.label, horizon=self.horizon, heard=heard)
+
+
+def _holds(arm: str, is_heard: bool, n_agents: int) -> str:
+    """What a recording holds, in words."""
+    always = "what each link carries in either direction, and each agent's regret"
+    if is_heard:
+        return f"{always}, and how many holders of arm {arm} it has learned from"
+    hint = ": choose an arm for that" if n_agents <= MAX_STEPPED else ""
+    return f"{always}; not who learned from whom{hint}"
 
 
 def _beside(tapes: list[_Tape], found: Mapping[str, dict[str, Any] | None], side_by_side: Any) -> dict[str, Any]:
     """The recordings side by side, by the names that they have here."""
     documents = [{**(found[one.key] or {}), "label": one.label} for one in tapes]
+    if not all(one["arms"] for one in documents):
+        # Side by side they show the same.
+        documents = [_without_heard(one) for one in documents]
     document: dict[str, Any] = side_by_side(*documents)
     return document
+
+
+def _without_heard(document: dict[str, Any]) -> dict[str, Any]:
+    frames = [{**frame, "heard": []} for frame in document["frames"]]
+    scale = {"scale": {**document["scale"], "heard": []}} if "scale" in document else {}
+    return {**document, **scale, "arms": [], "holders": [], "frames": frames}
 
 
 class _Pace:

@@ -157,6 +157,9 @@ class Playing:
                 self._said.set_text(f"Not recorded: {error}")
             else:
                 self._said.set_text(f"{found['round']:,} rounds recorded: {found['holds']}.")
+                self._filling = True
+                self._selects["arm"].set_value(found["arm"])
+                self._filling = False
             finally:
                 self._changed()
 
