@@ -1,5 +1,6 @@
 """How much of the regret forced first pulls are, and policies and memories put side by side."""
 
+import dataclasses
 import json
 from itertools import pairwise
 
@@ -131,6 +132,9 @@ def test_advice_names_first_pulls_that_listen_where_running_them_paid(found):
     assert listening.mean("regret") < found[found.recommended].mean("regret")
     assert "\nGive its policy first_pulls=unknown: " in found.advice
     assert found.to_json()["listening"]["regret"] == listening.mean("regret")
+    # It is no advice on another configuration, which may be the one to choose with another budget.
+    others = tuple(one for one in found.configurations if one.name != found.recommended)
+    assert "first_pulls" not in dataclasses.replace(found, configurations=others).advice
 
 
 def test_advice_is_silent_where_first_pulls_are_little_of_the_regret():

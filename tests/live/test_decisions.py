@@ -156,3 +156,28 @@ def test_rewards_meet_their_choices_in_any_order(tmp_path):
     save(columns, tmp_path / "table.csv")
     assert json.loads(pd.read_csv(tmp_path / "table.csv")["arms"][0]) == ["arm1", "arm2"]
     assert dict(bm.arms.read_log(tmp_path / "table.csv").catalogue) == {"n": ("arm3", "arm1", "arm9")}
+
+
+def test_arms_of_one_name_of_two_bandits_are_told_apart(tmp_path, capsys):
+    path, out = tmp_path / "log", tmp_path / "table.csv"
+    log = DecisionLog(path)
+    for number, (bandit, segment) in enumerate([("offers", "de"), ("offers", "fr"), ("default", None)]):
+        line = {"node": "n", "ticket": f"t-{number}", "arm": "red", "bandit": bandit, "segment": segment, "time": 1.0}
+        log.add({"kind": "choice", **line, "arms": ["red"], "probability": 1.0})
+        log.add({"kind": "reward", **line, "reward": float(number)})
+    log.close()
+    for options, rewards, warns in (
+        ([], [0.0, 1.0, 2.0], True),
+        (["--bandit", "offers"], [0.0, 1.0], True),
+        (["--bandit", "offers", "--segment", "fr"], [1.0], False),
+        (["--bandit", "default"], [2.0], False),
+    ):
+        with pytest.raises(SystemExit) as stop:
+            main(["node", "decisions", str(path), "--out", str(out), *options])
+        assert stop.value.code == 0
+        said = capsys.readouterr()
+        assert f"{len(rewards)} rewards (0 lapsed) of {len(rewards)} choices" in said.out
+        assert ("several bandits or segments have arms named red" in said.err) is warns
+        assert pd.read_csv(out)["reward"].tolist() == rewards
+    with pytest.raises(InputError, match=r"the segment must be one of those in the logs \(de, fr\), got 'it'"):
+        join([path], "offers", "it")

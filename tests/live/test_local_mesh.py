@@ -76,7 +76,8 @@ class Crew:
 
 def traffic(a_sent, b_heard, waits=False, b_sent=0, a_heard=0):
     """What two workers say: one of node a, one of node b."""
-    return [Traffic(False, {("a", "b"): (a_sent, a_heard)}), Traffic(waits, {("b", "a"): (b_sent, b_heard)})]
+    there, back = {("a", "b"): (a_sent, a_heard)}, {("b", "a"): (b_sent, b_heard)}
+    return [Traffic(set(), there, set()), Traffic(set(back) if waits else set(), back, set())]
 
 
 ON_ITS_WAY = traffic(310, 309)
@@ -103,6 +104,10 @@ def test_mesh_whose_last_statistic_never_arrives_is_not_quiet(monkeypatch):
     monkeypatch.setattr(local, "LOOK_AGAIN", 0.0)
     monkeypatch.setattr(local, "PATIENCE", 0.05)
     assert not local._settle(Crew(ON_ITS_WAY))
+
+
+def test_what_is_for_a_dead_node_is_not_waited_for():
+    assert local._settle(Crew([Traffic({("a", "b")}, {("a", "b"): (310, 309)}, set()), Traffic(set(), {}, {"b"})]))
 
 
 def test_prediction_interval_of_known_values():
@@ -188,6 +193,15 @@ def test_node_that_is_killed_goes_on_from_its_disk():
     # No pull is left out, and none is counted twice.
     assert run.pulls.sum(axis=1).tolist() == [12, 12, 12]
     assert n_known == [36]
+    assert run.is_quiet
+
+
+def test_run_ends_without_a_node_that_is_left_dead():
+    problem = bm.Problem.random(bm.networks.path(3), n_arms=2, per_agent=2, seed=0)
+    run = run_mesh(problem, bm.Flooding(2), horizon=8, pace=20.0, processes=2, opened=lambda mesh: mesh.kill("1"))
+    pulls = run.pulls.sum(axis=1).tolist()
+    assert [pulls[0], pulls[2]] == [8, 8]
+    assert run.n_missing == 8 - pulls[1] > 0
     assert run.is_quiet
 
 

@@ -446,7 +446,7 @@ def test_books_of_an_engine_give_the_recording_that_stepping_gives(monkeypatch, 
     assert "not who learned from whom" in beside["holds"]
     assert beside["arm"] is None
     document = Kept(tmp_path / "books").document(beside["kept"])
-    assert not (document["arms"] or document["holders"] or document["scale"]["heard"])
+    assert [document["arms"], document["holders"], document["scale"]["heard"]] == [[], [], []]
 
 
 def test_what_the_quick_engine_does_not_run_is_stepped_through(monkeypatch, tmp_path):

@@ -1,8 +1,8 @@
 """A result with link traffic as a document: of a whole run at once, by the books that either engine keeps.
 
 Such a result has every link's traffic, in both directions, and every agent's regret in each record, but not which
-agents heard each other: that comes from another document, see `hearing`. Frames hold all of these numbers, in the order of the drawing's nodes and links, since most of
-them change all the time.
+agents heard each other: that comes from another document, see `hearing`. Frames hold all of these numbers, in the order
+of the drawing's nodes and links, since most of them change all the time.
 """
 
 from __future__ import annotations

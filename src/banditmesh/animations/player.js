@@ -51,8 +51,10 @@
     .bm * { box-sizing: border-box; }
     .bm [hidden] { display: none !important; }
     .bm-panels { display: flex; flex-wrap: wrap; gap: 8px 16px; }
-    .bm-panel { flex: 1 1 300px; min-width: 0; margin: 0; }
+    .bm-panel { flex: 1 1 300px; min-width: 0; margin: 0; container-type: inline-size; }
     .bm-panel figcaption { display: flex; flex-wrap: wrap; justify-content: space-between; gap: 0 12px; font-weight: 600; padding: 2px 0; overflow-wrap: anywhere; }
+    /* Side by side, drawings begin at the same height. */
+    @container (max-width: 420px) { .bm-panel figcaption { flex-direction: column; } }
     .bm-panel canvas { display: block; width: 100%; cursor: pointer; border-radius: 4px; }
     .bm-bar { display: flex; flex-wrap: wrap; align-items: center; gap: 6px 12px; margin: 6px 0; }
     .bm-bar input[type=range] { flex: 1 1 160px; min-width: 100px; accent-color: var(--bm-accent); }
@@ -74,7 +76,7 @@
     .bm-notes, .bm-log { color: var(--bm-muted); font-size: 13px; margin: 4px 0; overflow-wrap: anywhere; }
     .bm-log summary { display: list-item; cursor: pointer; }
     .bm-log ol { margin: 2px 0; padding-left: 3em; max-height: 12em; overflow: auto; }
-    .bm-curves { display: flex; flex-wrap: wrap; gap: 4px 16px; }
+    .bm-curves { display: flex; flex-wrap: wrap; align-items: flex-end; gap: 4px 16px; }
     .bm-curves figure { flex: 1 1 200px; margin: 0; min-width: 0; color: var(--bm-muted); font-size: 13px; }
     .bm-curves canvas { display: block; width: 100%; }
     .bm-compact .bm-legend, .bm-compact .bm-notes, .bm-compact .bm-log, .bm-compact select { display: none; }

@@ -35,6 +35,8 @@ COSTS: Final = {
     "link_load": "transmissions per round on the busiest link",
     "bytes_per_round": "bytes per round",
 }
+#: What the name of a configuration ends with that is measured again with first pulls that listen.
+LISTENS: Final = ", first_pulls=unknown"
 MEASURES: Final = ("regret", *COSTS, "link_peak", "first_regret", "agent_worst")
 
 
@@ -80,6 +82,16 @@ class Configuration:
     def mean(self, measure: str) -> float:
         """The mean of a measure over replicates."""
         return float(getattr(self, measure).mean())
+
+    @property
+    def parts(self) -> dict[str, Any]:
+        """What it is made of, as plain values: protocol, ttl, emission and, if policies are side by side, policy."""
+        one = {
+            "protocol": self.protocol.name,
+            "ttl": self.protocol.most_hops,
+            "emission": write_emission(self.protocol.emission),
+        }
+        return one | ({} if self.policy is None else {"policy": repr(self.policy)})
 
     @property
     def sends(self) -> bool:
@@ -224,6 +236,9 @@ class Frontier:
         if self.listening is None or self.recommended is None:
             return []
         one, other = self[self.recommended], self.listening
+        # With another budget, or fewer configurations, another one may be recommended than this was measured of.
+        if other.name != one.name + LISTENS:
+            return []
         gain, margin = lead(one.regret - other.regret)
         if gain <= margin:
             return []
@@ -316,7 +331,7 @@ class Frontier:
 
         frames = []
         for one in self.configurations:
-            columns: dict[str, Any] = {**_parts(one), "replicate": np.arange(self.replicates)}
+            columns: dict[str, Any] = {"configuration": one.name, **one.parts, "replicate": np.arange(self.replicates)}
             columns |= {measure: getattr(one, measure) for measure in MEASURES}
             frames.append(pd.DataFrame(columns))
         return pd.concat(frames, ignore_index=True)
@@ -342,7 +357,8 @@ class Frontier:
                 for measure in MEASURES
             }
             paced = {key: float(row[key]) for key in row.index if key.endswith("_per_second")}
-            rows[str(name)] = {**_parts(self[str(name)]), **cells, **paced, "within_budget": bool(row["within_budget"])}
+            parts = {"configuration": str(name), **self[str(name)].parts}
+            rows[str(name)] = {**parts, **cells, **paced, "within_budget": bool(row["within_budget"])}
         return {**values, "configurations": rows}
 
     def report(self, path: str | PathLike[str], command: str = "", node_toml: str = "") -> None:
@@ -458,16 +474,6 @@ class Frontier:
             f"<Frontier: {len(self.configurations)} configurations, {len(self.front)} on the front, "
             f"recommended {self.recommended}>"
         )
-
-
-def _parts(one: Configuration) -> dict[str, Any]:
-    emission = write_emission(one.protocol.emission)
-    return {
-        "configuration": one.name,
-        "protocol": one.protocol.name,
-        "ttl": one.protocol.most_hops,
-        "emission": emission,
-    } | ({} if one.policy is None else {"policy": repr(one.policy)})
 
 
 def _short(value: float) -> str:

@@ -43,7 +43,7 @@ from ..settings.parts import as_policy
 from ..sim.engine import OWN_CHOICE, check_changes_come
 from ..sim.progress import Progress
 from ..sim.run import ProgressCallback
-from .configurations import Configuration, Frontier
+from .configurations import LISTENS, Configuration, Frontier
 from .entries import check_memories, policy_labels, read_policies
 from .first_pulls import listening
 from .kept import Kept
@@ -268,7 +268,7 @@ def _listening(bench: Bench, found: Frontier, policy: Any) -> Configuration | No
     # Where the share is not known, nothing is compared.
     if other is None or not one.mean("first_regret") > _LITTLE * one.mean("regret"):
         return None
-    task = Task(f"{one.name}, first_pulls=unknown", one.protocol, found.horizon, found.replicates, policy=other)
+    task = Task(one.name + LISTENS, one.protocol, found.horizon, found.replicates, policy=other)
     measured = bench.run([task], False)[task.name].configuration
     is_within = all(found.interval(measured, cost)[2] <= limit for cost, limit in found.limits.items())
     return measured if is_within else None

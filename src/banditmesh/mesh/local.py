@@ -86,6 +86,11 @@ class MeshRun:
     is_quiet: bool
 
     @property
+    def n_missing(self) -> int:
+        """How many pulls were not made, since a node was down when the others were through."""
+        return self.horizon * self.problem.n_agents - int(self.pulls.sum())
+
+    @property
     def transmissions(self) -> int:
         """Statistics sent as the protocol says: of the node's own, and relayed news."""
         return self.counters.get("sent_news", 0)
@@ -223,16 +228,19 @@ def _settle(crew: _Crew) -> bool:
     """Wait until nothing waits and nothing is on its way; whether that came about.
 
     Workers are not asked at one moment. But if, twice in a row, nothing waits, every connection has heard what its
-    other end has sent, and nothing has been sent in between, then nothing was on its way the first time.
+    other end has sent, and nothing has been sent in between, then nothing was on its way the first time. What is for a
+    node that is down, or comes from one, is left out.
     """
     give_up, before = time.monotonic() + PATIENCE, list[Traffic]()
     while time.monotonic() < give_up:
         crew.ask("ask")
         answers: list[Traffic] = crew.answers(PATIENCE)
-        carried = {link: n for answer in answers for link, n in answer.carried.items()}
+        down = {name for answer in answers for name in answer.down}
+        waits = [link for answer in answers for link in answer.waits if link[1] not in down]
+        carried = {link: n for answer in answers for link, n in answer.carried.items() if link[1] not in down}
         heard = {(peer, node): n_heard for (node, peer), (_, n_heard) in carried.items()}
         has_arrived = all(heard.get(link, 0) == n_sent for link, (n_sent, _) in carried.items())
-        if answers == before and has_arrived and not any(answer.waits for answer in answers):
+        if answers == before and has_arrived and not waits:
             return True
         before = answers
         time.sleep(LOOK_AGAIN)

@@ -3,8 +3,9 @@
 A worker does what its parent asks over a pipe, and answers each question once:
 
     meet(addresses) -> None       link every node with its neighbours; answered when all links are up
-    play()          -> None       all nodes pull until the horizon; meanwhile ("played", n): n more pulls
-    ask()           -> Traffic    whether anything waits in an outbox, and what each link has carried
+    play()          -> None       all nodes pull until the horizon; meanwhile ("played", n): n more pulls. A node that
+                                  is down when the others are through is not waited for
+    ask()           -> Traffic    what waits in an outbox, what each link has carried, and which nodes are down
     tell()          -> [Played]   what became of each node
 
 and, at any time after they have met and without an answer, what it is ordered to:
@@ -53,10 +54,11 @@ class Seat(NamedTuple):
 
 
 class Traffic(NamedTuple):
-    """Whether anything waits to be sent and, by node and neighbour, what their connection has sent and heard."""
+    """By node and neighbour: where anything waits, and what a connection has sent and heard; and who is down."""
 
-    waits: bool
+    waits: set[tuple[str, str]]
     carried: dict[tuple[str, str], tuple[int, int]]
+    down: set[str]
 
 
 class Played(NamedTuple):
@@ -165,6 +167,8 @@ class _Worker:
         self._group: asyncio.TaskGroup | None = None
         self._all_played = asyncio.Event()
         self._plays = False
+        #: When nodes that keep their pace are through.
+        self._due = 0.0
 
     async def run(self) -> None:
         """Open the nodes, and answer until the parent hangs up."""
@@ -199,6 +203,7 @@ class _Worker:
         async with place.turn:
             if place.is_up:
                 await place.close(leaves=False)
+                self._look_whether_over()
 
     async def start(self, name: str) -> None:
         """Start a node again."""
@@ -224,13 +229,23 @@ class _Worker:
         """Let all nodes pull until the horizon."""
         teller = asyncio.create_task(self._tell_progress())
         self._plays = True
+        loop = asyncio.get_running_loop()
+        self._due = loop.time() + (self._horizon + 1) * self._interval
+        alarm = loop.call_at(self._due, self._look_whether_over)
         try:
             for place in self._places.values():
                 if place.is_up:
                     self._start_player(place)
             await self._all_played.wait()
         finally:
+            alarm.cancel()
             teller.cancel()
+
+    def _look_whether_over(self) -> None:
+        """Pulls are over if no node that is up has any left; one that is down may come back until they are due."""
+        left = [place for place in self._places.values() if place.n_played < self._horizon]
+        if not left or (asyncio.get_running_loop().time() >= self._due and not any(place.is_up for place in left)):
+            self._all_played.set()
 
     def _start_player(self, place: _Place) -> None:
         assert self._group is not None
@@ -251,8 +266,7 @@ class _Worker:
             await node.observe(choice, reward)
             place.pulls[choice.arm] += 1
             place.n_played += 1
-        if all(one.n_played == self._horizon for one in self._places.values()):
-            self._all_played.set()
+        self._look_whether_over()
 
     async def _tell_progress(self) -> None:
         told = 0
@@ -264,11 +278,11 @@ class _Worker:
                 told = n_played
 
     async def ask(self) -> Traffic:
-        """Whether anything waits in an outbox, and what each link has carried."""
-        nodes = [place.node for place in self._places.values()]
-        waits = any(peer.waiting for node in nodes for peer in node.peers())
-        carried = {(node.config.node, peer): n for node in nodes for peer, n in node.carried().items()}
-        return Traffic(waits, carried)
+        """What waits in an outbox, what each link has carried, and which nodes are down."""
+        nodes = {name: place.node for name, place in self._places.items() if place.is_up}
+        waits = {(name, peer.name) for name, node in nodes.items() for peer in node.peers() if peer.waiting}
+        carried = {(name, peer): n for name, node in nodes.items() for peer, n in node.carried().items()}
+        return Traffic(waits, carried, set(self._places) - set(nodes))
 
     async def tell(self) -> list[Played]:
         """What became of each node."""

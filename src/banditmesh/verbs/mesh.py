@@ -278,6 +278,7 @@ def _as_json(run: MeshRun) -> dict[str, Any]:
         "behind": round(run.behind, 3),
         "regret": run.regret,
         "transmissions": run.transmissions,
+        "missing": run.n_missing,
         "counters": run.counters,
         "is_quiet": run.is_quiet,
     }
@@ -301,6 +302,8 @@ def _as_text(run: MeshRun) -> str:
     refused = {name: count for name, count in counters.items() if name.startswith("refused") and count}
     if refused:
         lines.append("refused         " + ", ".join(f"{count:,} {name}" for name, count in refused.items()))
+    if run.n_missing:
+        lines.append(f"{run.n_missing:,} pulls are missing: a node was down when the others were through")
     if run.behind > run.interval:
         lines.append(f"the pace was too high: nodes were up to {run.behind:.2f} s late; take a lower --pace")
     if not run.is_quiet:

@@ -103,22 +103,26 @@ def check_verb(paths: tuple[str, ...]) -> None:
 @click.option(
     "--out", metavar="TABLE", required=True, type=click.Path(dir_okay=False), help="The table: .parquet or .csv."
 )
-def decisions_verb(paths: tuple[str, ...], out: str) -> None:
+@click.option("--bandit", metavar="NAME", help="Take this bandit's lines alone.")
+@click.option("--segment", metavar="NAME", help="Take this segment's lines alone.")
+def decisions_verb(paths: tuple[str, ...], out: str, bandit: str | None, segment: str | None) -> None:
     r"""Join the choices and rewards of decision logs, and of the full files beside them, into one table.
 
-    A row is a reward with its choice. The table is a reward log: `--log` takes it.
+    A row is a reward with its choice. The table is a reward log: `--log` takes it. An arm is known there by its name:
+    where two bandits or segments have arms of the same name, make one table of each.
 
     \b
     Examples:
       banditmesh node decisions decisions.jsonl --out clicks.parquet
       banditmesh node decisions a/decisions.jsonl b/decisions.jsonl --out clicks.parquet
+      banditmesh node decisions decisions.jsonl --bandit offers --segment de --out offers-de.parquet
       banditmesh compare --network complete:2 --log clicks.parquet
     """
-    from ..live.disk.decisions import join, save
+    from ..live.disk.decisions import join, mixed_arms, save
 
     if not out.endswith((".parquet", ".csv")):
         raise InputError(f"--out must end in .parquet or .csv, got {out}")
-    columns, counts = join(paths)
+    columns, counts = join(paths, bandit, segment)
     save(columns, out)
     click.echo(
         f"{click.format_filename(out)}: {counts['rewards']} rewards ({counts['lapsed']} lapsed) of "
@@ -127,6 +131,13 @@ def decisions_verb(paths: tuple[str, ...], out: str) -> None:
     for what, lines in (("dropped", "were dropped when the log was written"), ("unreadable", "cannot be read")):
         if counts[what]:
             click.echo(f"warning: {counts[what]} lines {lines}, and are missing here", err=True)
+    if mixed := mixed_arms(columns):
+        names = ", ".join(mixed[:3]) + (", ..." if len(mixed) > 3 else "")
+        click.echo(
+            f"warning: several bandits or segments have arms named {names}, which --log would take for the same; "
+            "choose one with --bandit and --segment",
+            err=True,
+        )
 
 
 def _reach(command: Any) -> Any:

@@ -57,6 +57,12 @@ def other(place: int) -> tuple[str, str | list[float]]:
     return OTHERS[place % len(OTHERS)], ("solid", "dashed", "dotted")[place // len(OTHERS) % 3]
 
 
+def symbol(place: int) -> str:
+    """The marker of a group that is no protocol, by its position."""
+    markers = list(_SYMBOLS.values())[1:]
+    return markers[place % len(markers)]
+
+
 def frame(x: str, y: str, is_dark: bool, *, log_y: bool = False, **more: Any) -> dict[str, Any]:
     """An empty chart with named axes; a name says the unit."""
     text, line = ("#E0E0E0", "#555555") if is_dark else ("#333333", "#CCCCCC")

@@ -32,8 +32,17 @@ _DEFAULTS: Final = {
     "replicates": "5",
 }
 _HINTS: Final = {"protocols": "fwa, flooding(8)+growth(0.25); if empty all of them, trees on static networks too"}
+#: What configurations differ in: by which of these they may be coloured, and of which some alone may be shown.
+_PARTS: Final = ("protocol", "ttl", "emission", "policy")
+_WHERE: Final = tuple(f"where.{part}" for part in _PARTS)
 #: What this view's link holds besides the choices.
-_OWN: Final = ("ttls", "emissions", "cost", *_BUDGETS)
+_OWN: Final = ("ttls", "emissions", "cost", "by", *_WHERE, *_BUDGETS)
+#: Between values of a part in a link: commas are within some of them.
+_BETWEEN: Final = ";"
+#: How the browser writes numbers of which some are large and some are small.
+_COST_FORMAT: Final = (
+    "(value) => value.toLocaleString('en', value < 100 ? {maximumSignificantDigits: 3} : {maximumFractionDigits: 0})"
+)
 _EMPTY: Final = (
     "Nothing has been compared yet: press Compare, or Ctrl-Enter. A plain name such as fwa is combined with every ttl "
     "and emission; fwa(4) is taken as it is."
@@ -89,6 +98,8 @@ class Compare:
                 self._cost.props('dense options-dense data-bm="cost"').style("min-width: 14rem")
                 self._with_bounds = ui.switch("Bounds", on_change=self._show_bounds).props('data-bm="bounds"')
                 self._with_bounds.tooltip("Upper and lower bounds on the regret of what is on the front, by theory")
+                # What differs is known when something was found.
+                self._only = ui.element("div").classes("bm-buttons")
             options = charts.frame(COSTS[cost], "group regret (reward)", self._shell.is_dark)
             self._chart = ui.echart(options).classes("bm-tall").props('role="img" data-bm="chart-frontier"')
             self._caption = ui.label().classes("bm-quiet")
@@ -109,17 +120,13 @@ class Compare:
             for column in columns:
                 if column["name"] not in ("configuration", "front", "within_budget"):
                     column["align"] = "right"
-                    column[":format"] = (
-                        SHARE_FORMAT
-                        if column["name"] == "first_share"
-                        else "(value) => value.toLocaleString('en', {maximumSignificantDigits: 5})"
-                    )
+                    column[":format"] = SHARE_FORMAT if column["name"] == "first_share" else _COST_FORMAT
             self._table = ui.table(columns=columns, rows=[], row_key="configuration")
             self._table.props('flat dense data-bm="results"')
             narrow_note()
         download_buttons(
             {
-                "csv": lambda: hand_over("frontier.csv", lambda: self._budgeted().table().to_csv()),
+                "csv": lambda: hand_over("frontier.csv", lambda: self._shown().table().to_csv()),
                 "png": partial(self._take_picture, "png"),
                 "svg": partial(self._take_picture, "svg"),
                 "toml": lambda: hand_over("study.toml", self._spec),
@@ -147,18 +154,44 @@ class Compare:
         self._found, self._bounds, self._ran, self._wanted = found, {}, chosen, wanted
         self._with_bounds.set_value(False)
         self._space.show_results()
-        self._say_what_is_shown()
+        self._offer_parts(found)
         for name in _BUDGETS:
             self._place(name)
         self._redraw()
 
-    def _say_what_is_shown(self) -> None:
-        found = self._found
-        if found is not None:
-            self._space.status.set_text(
-                f"{len(found.configurations)} configurations on {found.problem}: {found.horizon} rounds, "
-                f"{found.replicates} replicates, seed {found.seed}, {found.rules} rules."
+    def _say_what_is_shown(self, found: Frontier) -> None:
+        assert self._found is not None
+        shown, known = len(found.configurations), len(self._found.configurations)
+        self._space.status.set_text(
+            f"{f'{shown} of ' if shown < known else ''}{known} configurations on {found.problem}: "
+            f"{found.horizon} rounds, {found.replicates} replicates, seed {found.seed}, {found.rules} rules."
+        )
+
+    def _offer_parts(self, found: Frontier) -> None:
+        """Let users choose by what to colour, and of what some alone are shown: of what configurations differ in."""
+        values = {part: _values(found, part) for part in _PARTS}
+        differ = [part for part in _PARTS if len(values[part]) > 1]
+        self._own["by"] = self._own["by"] if self._own["by"] in differ else ""
+        self._only.clear()
+        with self._only:
+            by = ui.select(
+                differ or ["protocol"], label="A colour for each", value=self._own["by"] or (differ or ["protocol"])[0]
             )
+            by.on_value_change(partial(self._set_shown, "by"))
+            by.props('dense options-dense data-bm="by"').style("min-width: 8rem")
+            for part in _PARTS:
+                key = f"where.{part}"
+                kept = [one for one in self._own[key].split(_BETWEEN) if one in values[part]] if part in differ else []
+                self._own[key] = _BETWEEN.join(kept)
+                if part in differ:
+                    select = ui.select(values[part], label=f"Only {part}", value=kept, multiple=True, clearable=True)
+                    select.on_value_change(partial(self._set_shown, key))
+                    select.props(f'dense options-dense data-bm="{key}"').style("min-width: 9rem; max-width: 16rem")
+
+    def _set_shown(self, key: str, event: Any) -> None:
+        value = event.value or []
+        self._own[key] = value if isinstance(value, str) else _BETWEEN.join(value)
+        self._redraw()
 
     async def _ask(self, question: str, doing: str, *given: Any) -> Any:
         """What the worker gives, or None; what is wrong is shown."""
@@ -192,7 +225,6 @@ class Compare:
             self._bounds = found or {}
             if found is None:
                 self._with_bounds.set_value(False)
-            self._say_what_is_shown()
         self._redraw()
 
     # Budgets.
@@ -226,20 +258,32 @@ class Compare:
     def _names(self) -> list[str]:
         return [] if self._found is None else [one.name for one in self._found.configurations if one.sends]
 
-    def _budgeted(self) -> Frontier:
+    def _shown(self) -> Frontier:
+        """The configurations that are shown, with the budget: front and advice are of these alone."""
         assert self._found is not None
         limits: dict[str, Any] = {name: self._limit(name) for name in _BUDGETS}
-        return replace(self._found, **limits)
+        only = {part: set(text.split(_BETWEEN)) for part in _PARTS if (text := self._own[f"where.{part}"])}
+        fitting = tuple(
+            one
+            for one in self._found.configurations
+            if all(str(one.parts.get(part, "")) in values for part, values in only.items())
+        )
+        return replace(self._found, configurations=fitting, **limits)
 
     def _redraw(self) -> None:
         self._remember()
         if self._found is None:
             return
-        found = self._budgeted()
+        found = self._shown()
+        self._say_what_is_shown(found)
         self._advice.set_text(found.advice)
         with_bounds = bool(self._with_bounds.value and self._bounds)
-        bounds = self._bounds if with_bounds else {}
-        charts.draw(self._chart, _options(found, self._cost.value, self._shell.is_dark, bounds))
+        shown = {one.name for one in found.configurations}
+        bounds = {name: ends for name, ends in self._bounds.items() if with_bounds and name in shown}
+        # Each has its colour among all that were found, whatever is shown.
+        groups = _values(self._found, self._own["by"] or "protocol")
+        options = _options(found, self._cost.value, self._shell.is_dark, bounds, self._own["by"] or "protocol", groups)
+        charts.draw(self._chart, options)
         told = [
             f"Means of {found.replicates} replicates. The line joins the front; the ring is what is recommended"
             + (", dashed: the budget." if found.limits else ".")
@@ -254,13 +298,14 @@ class Compare:
         self._remember()
 
     def _remember(self) -> None:
-        own = {**self._own, "cost": "" if self._cost.value == "messages_per_round" else self._cost.value}
+        own = {**self._own, "by": "" if self._own["by"] == "protocol" else self._own["by"]}
+        own |= {"cost": "" if self._cost.value == "messages_per_round" else self._cost.value}
         self._shell.remember(choices.to_query(self._form.choices, _DEFAULTS, **own))
 
     # Downloads.
 
     async def _take_picture(self, kind: str) -> None:
-        await self._shell.download(self._worker, "frontier_picture", f"frontier.{kind}", self._budgeted(), kind)
+        await self._shell.download(self._worker, "frontier_picture", f"frontier.{kind}", self._shown(), kind)
 
     def _node_toml(self, name: str) -> str:
         assert self._found is not None
@@ -301,8 +346,20 @@ def _row(found: Frontier, one: Configuration) -> dict[str, Any]:
     }
 
 
-def _options(found: Frontier, cost: str, is_dark: bool, bounds: dict[str, dict[str, float | None]]) -> dict[str, Any]:
-    """The chart of a frontier: a series for each protocol, the front, the budget, and what is recommended.
+def _values(found: Frontier, part: str) -> list[str]:
+    """The values of a part, in the order in which they ran."""
+    return list(dict.fromkeys(str(one.parts[part]) for one in found.configurations if part in one.parts))
+
+
+def _options(
+    found: Frontier,
+    cost: str,
+    is_dark: bool,
+    bounds: dict[str, dict[str, float | None]],
+    by: str,
+    groups: list[str],
+) -> dict[str, Any]:
+    """The chart of a frontier: a series for each group, the front, the budget, and what is recommended.
 
     As in the pictures of the library, costs are on a logarithmic axis, and what sends nothing is a line.
     """
@@ -314,23 +371,26 @@ def _options(found: Frontier, cost: str, is_dark: bool, bounds: dict[str, dict[s
     is_log, least, most = bool(costs), min(costs, default=0.0), max(costs, default=0.0)
     if is_log:
         options["xAxis"] |= {"type": "log", "scale": True}
-    names = list(dict.fromkeys(one.protocol.name for one in found.configurations))
+    names = _values(found, by)
     text = "#E0E0E0" if is_dark else "#333333"
     series: list[dict[str, Any]] = []
     for name in names:
-        points = [one for one in found.configurations if one.protocol.name == name]
+        points = [one for one in found.configurations if str(one.parts.get(by)) == name]
         at = {one.name: (one.mean(cost), one.mean("regret")) for one in points}
         data = [
             {"name": f"{name}: regret {charts.rounded(y)}, {charts.rounded(x)} {COSTS[cost]}", "value": [x, y]}
             for name, (x, y) in at.items()
             if x > 0 or not is_log
         ]
-        colour = charts.colour_of(name, names, is_dark)
+        colour, symbol = charts.other(groups.index(name))[0], charts.symbol(groups.index(name))
+        if by == "protocol":
+            colour, symbol = charts.colour_of(name, groups, is_dark), charts.symbol_of(name)
         style = {"color": colour, "borderColor": colour, "borderWidth": 1}
-        series.append(charts.scatter(name, data, charts.symbol_of(name), 10, style, tooltip={"formatter": "{b}"}))
+        series.append(charts.scatter(_called(by, name), data, symbol, 10, style, tooltip={"formatter": "{b}"}))
         # A line, and not a mark: the vertical axis makes room for it.
         for number, y in enumerate(y for x, y in at.values() if is_log and not x > 0):
-            series.append(charts.line(name, [[least, y], [most, y]], colour, "dotted", id=f"{name}-{number}"))
+            ends = [[least, y], [most, y]]
+            series.append(charts.line(_called(by, name), ends, colour, "dotted", id=f"{name}-{number}"))
 
     def places(names: Iterable[str]) -> list[list[float]]:
         found_at = [[found[name].mean(cost), found[name].mean("regret")] for name in names]
@@ -355,7 +415,12 @@ def _options(found: Frontier, cost: str, is_dark: bool, bounds: dict[str, dict[s
         series.append(charts.scatter(f"{which} bound", marks, symbol, 9, hollow, silent=True))
     options["series"] = series
     more = ["upper bound", "lower bound"] if bounds else []
-    return charts.with_legend(options, [*names, "front", "recommended", *more])
+    return charts.with_legend(options, [*(_called(by, name) for name in names), "front", "recommended", *more])
+
+
+def _called(part: str, value: str) -> str:
+    """A group in the legend: what is no number speaks for itself."""
+    return f"{part} {value}" if part == "ttl" else value
 
 
 def _misfit(own: dict[str, str]) -> str:

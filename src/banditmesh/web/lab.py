@@ -62,7 +62,8 @@ class Lab:
             )  # fmt: skip
             self._playing = Playing(shell, lambda: self._form.choices, self._choose, self._changed)
             empty = "Press Run, or Ctrl-Enter, for all replicates: means with bands, a table, and downloads."
-            is_open = shell.query.pop("settings", "") == "open"
+            # What is wrong with a link is set right in the fields.
+            is_open = shell.query.pop("settings", "") == "open" or bool(choices.misfit(shell.query))
             self._space = space = Workspace(shell, "Run", self.run, self.stop, empty, self._fold, is_open)
         with space.buttons:
             follow = ui.button("Follow a message here", icon="moving", on_click=self._follow)

@@ -98,7 +98,7 @@ class Playing:
                 self._selects = {
                     "left": self._select("left", "Protocol"),
                     "right": self._select("right", "And protocol"),
-                    "arm": self._select("arm", "Arm whose holders are heard"),
+                    "arm": self._select("arm", "Holders heard of arm"),
                 }
             self._box = ui.element("div").classes("bm-player").props('data-bm="player"')
             self._box.on("bm-frame", self._stands, js_handler=_STANDS)
@@ -233,7 +233,7 @@ class Playing:
 
     def _select(self, name: str, label: str) -> Any:
         select = ui.select([], label=label, on_change=lambda event: self._selected(name, event.value))
-        return select.props(f'dense options-dense data-bm="{name}"').style("min-width: 9rem")
+        return select.props(f'dense options-dense data-bm="{name}"').classes("bm-pick")
 
     def _selected(self, name: str, value: Any) -> None:
         if self._filling:

@@ -25,7 +25,8 @@ from typing import Any, Final
 
 import msgspec
 
-from ...errors import FileError, need
+from ... import checks
+from ...errors import FileError, InputError, need
 from ...files import atomic
 from ...files.regular import open_regular
 from ..names import epoch_text
@@ -219,13 +220,17 @@ def read(path: str | PathLike[str], counts: Counter[str]) -> Iterator[dict[str, 
             raise FileError(f"cannot read {file}: {error.strerror or error}") from None
 
 
-def join(paths: Sequence[str | PathLike[str]]) -> tuple[dict[str, list[Any]], Counter[str]]:
+def join(
+    paths: Sequence[str | PathLike[str]], bandit: str | None = None, segment: str | None = None
+) -> tuple[dict[str, list[Any]], Counter[str]]:
     """The rewards in decision logs, each with the choice that it was for.
 
     Parameters
     ----------
     paths : sequence of path
         The logs of one or more nodes; full files beside them are read, too.
+    bandit, segment : str, optional
+        Take lines of this bandit or segment alone.
 
     Returns
     -------
@@ -235,6 +240,11 @@ def join(paths: Sequence[str | PathLike[str]]) -> tuple[dict[str, list[Any]], Co
     counts : Counter
         How many `choices`, `rewards`, `lapsed` ones and `withdrawals` there are, how many choices are `open`, how many
         lines were `dropped` when they should have been written, and how many are `unreadable`.
+
+    Raises
+    ------
+    InputError
+        No line is of that bandit and segment.
 
     Examples
     --------
@@ -251,8 +261,16 @@ def join(paths: Sequence[str | PathLike[str]]) -> tuple[dict[str, list[Any]], Co
     columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
     counts: Counter[str] = Counter()
     waiting: dict[tuple[str, str], dict[str, Any]] = {}
+    seen: set[tuple[str, str]] = set()
     for path in paths:
         for line in read(path, counts):
+            where = str(line.get("bandit")), str(line.get("segment"))
+            if line.get("kind") in ("choice", "reward", "withdrawal"):
+                seen.add(where)
+                if any(
+                    wanted is not None and wanted != got for wanted, got in zip((bandit, segment), where, strict=True)
+                ):
+                    continue
             kind, key = line.get("kind"), (str(line.get("node")), str(line.get("ticket")))
             if kind == "choice":
                 counts["choices"] += 1
@@ -270,7 +288,19 @@ def join(paths: Sequence[str | PathLike[str]]) -> tuple[dict[str, list[Any]], Co
             else:
                 counts["unreadable"] += 1
     counts["open"] = len(waiting)
+    for what, wanted, known in zip(("bandit", "segment"), (bandit, segment), zip(*seen, strict=True), strict=False):
+        if wanted is not None and wanted not in known:
+            names = ", ".join(sorted(set(known) - {"None"})) or "none"
+            raise InputError(f"the {what} must be one of those in the logs ({names}), got {checks.shown(wanted)}")
     return columns, counts
+
+
+def mixed_arms(columns: Mapping[str, Sequence[Any]]) -> list[str]:
+    """The arms of one name that more than one bandit or segment has: in a reward log they would count as one."""
+    owners: dict[str, set[tuple[Any, Any]]] = {}
+    for arm, bandit, segment in zip(columns["arm"], columns["bandit"], columns["segment"], strict=True):
+        owners.setdefault(str(arm), set()).add((bandit, segment))
+    return sorted(arm for arm, found in owners.items() if len(found) > 1)
 
 
 def _row(choice: _Line, reward: _Line) -> Iterable[Any]:
