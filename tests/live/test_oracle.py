@@ -7,9 +7,9 @@ import pytest
 from oracle import Violation
 from test_worlds import live_through
 
-from banditmesh.live import member, node
+from banditmesh.live import node
 from banditmesh.live.disk import committing
-from banditmesh.live.member import agents, ledger, outboxes, roster
+from banditmesh.live.member import agents, ledger, lives, outboxes, roster
 from banditmesh.live.member.table import StatisticTable
 
 #: How many seeds are tried before a broken rule counts as unseen.
@@ -53,7 +53,7 @@ BROKEN = {
         "pass",
     ),
     "an older copy of a state goes on": (StatisticTable, "_keep_proof", "self.proofs[one.arm] =", "_ ="),
-    "a new life forgets the old one": (member.Member, "new_life", "if own.count\n", "if not own\n"),
+    "a new life forgets the old one": (lives.Lives, "_what_moves", "if own.count\n", "if not own\n"),
     "a link that comes up is offered nothing": (outboxes.Outboxes, "up", "for row in rows if", "for row in () if"),
     "what passes is not decided anew": (
         StatisticTable,
@@ -74,7 +74,7 @@ BROKEN = {
         "[f.set_result(answers[:1]) for _, f in calls]; await self.commit(commit)",
     ),
     "tickets are not closed": (ledger.Ledger, "apply", "self.tickets.close(draft.closing)", "pass"),
-    "starts have the same number": (member.Member, "begin", "old.start + 1", "old.start"),
+    "starts have the same number": (lives.Lives, "begin", "old.start + 1", "old.start"),
     "what was refused is not offered once more": (node.Node, "_apply", "self._links.renew(", "("),
     "what is outside of a range is used": (StatisticTable, "sums_of", " if not row.is_outside", ""),
     "what is outside of a range leaves": (

@@ -186,6 +186,13 @@ class Known:
         """Of two statistics of a key the larger one stands."""
         return bool(self.signature), self.values
 
+    @classmethod
+    def of_own(cls, node: str, epoch: int, arm: str, values: Values) -> Known:
+        """What a life of a node itself tells of an arm; it is not in a table."""
+        row = cls((node, epoch, arm), False, True)
+        row.put(values)
+        return row
+
     def put(self, values: Values, certificate: bytes = b"", signature: bytes = b"") -> None:
         """Say something else, under this signature."""
         self.count, self.total, self.weight, self.weighted_total, self.stamp = values

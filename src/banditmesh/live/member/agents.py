@@ -28,6 +28,7 @@ from ..statistics import ArmSpec, Values, policy_arms
 from .choosing import preferred
 from .ledger import Ledger, Own
 from .outboxes import LiveChances
+from .table import StatisticTable
 from .tickets import Flights, Waiting
 
 #: An arm is summed anew once its sum has been this many times what it is now.
@@ -389,3 +390,20 @@ def learn(holders: Holders, heard: Iterable[tuple[str, int, str, Any, float]]) -
         parts.setdefault(holders[arm], []).append((arm, more, total))
     for agent, some in parts.items():
         agent.learn(some)
+
+
+def settle(holders: Holders, table: StatisticTable, in_order: bool = False) -> None:
+    """Let what was heard enter the estimates; with `in_order` in ascending order of origins.
+
+    It must before an arm is summed anew, or it would count twice.
+    """
+    heard = table.heard
+    if heard:
+        if in_order:
+            heard.sort()
+        learn(holders, heard)
+        heard.clear()
+    for arm in table.fell:
+        if arm in holders:
+            holders[arm].renew(arm)
+    table.fell.clear()

@@ -5,19 +5,22 @@ The same ticket again, or one of the last 100,000 keys, is "already counted" and
 transaction. A ticket of another life, one that was never given or was edited, and one that has lapsed are refused, and
 so is a reward that the arm cannot pay. A withdrawal closes its ticket and counts nothing. Nothing changes until what
 `draft` says is stored and `apply` is called.
+
+A life does not change the memory by which it has observed something: one count must not get two weights. A bandit of
+which it has observed nothing yet takes another memory at once; for any other a new life must begin.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Final, NamedTuple
 
 from ...errors import InputError
 from ..disk import CallerKey, OwnArm, Stored
-from ..forgetting import observed
-from ..names import LAST_KEYS, check_name
+from ..forgetting import half_life_of, observed
+from ..names import LAST_KEYS, check_name, split_agent, split_arm
 from ..statistics import NOTHING, Values
 from .lapses import Lapses
 from .tickets import Closing, Ticket, Tickets
@@ -117,8 +120,6 @@ class Ledger:
         How many of the last choices can still be settled.
     check_reward : callable
         `check_reward(arm, reward, has_ticket)` is the reward, or an `InputError` if it cannot be counted.
-    half_life_of : callable
-        The half-life, in seconds, of what is observed of an arm; None where nothing is forgotten.
 
     Attributes
     ----------
@@ -127,6 +128,8 @@ class Ledger:
     tickets : Tickets
     lapses : Lapses
         The open tickets that will count even if nothing settles them.
+    memories, stored_memories : dict
+        By bandit: the memory by which the present life observes; and as that was last stored.
     """
 
     def __init__(
@@ -134,14 +137,14 @@ class Ledger:
         ticket_lifetime: float,
         open_choices: int,
         check_reward: Callable[[str, object, bool], float],
-        half_life_of: Callable[[str], float | None] = lambda arm: None,
     ) -> None:
         self.own: dict[str, Own] = {}
+        self.memories: dict[str, str] = {}
+        self.stored_memories: dict[str, str] = {}
         self._new_tickets = partial(Tickets, ticket_lifetime, open_choices)
         self.tickets = self._new_tickets()
         self.lapses = Lapses(ticket_lifetime, open_choices)
         self._check_reward = check_reward
-        self._half_life_of = half_life_of
         #: The last callers' keys, the oldest first, and how many there ever were.
         self._keys: deque[str] = deque()
         self._known_keys: set[str] = set()
@@ -152,6 +155,8 @@ class Ledger:
         self.own = {one.arm: Own(one.values, one.n_chosen) for one in stored.own}
         self.tickets.restore(stored.starts, stored.closed, stored.ticket_book)
         self.lapses.restore(stored.open_tickets)
+        self.memories = {one.bandit: one.memory for one in stored.memories}
+        self.stored_memories = dict(self.memories)
         self._add_keys(sorted(stored.caller_keys, key=lambda one: one.number))
 
     def new_life(self) -> None:
@@ -193,7 +198,7 @@ class Ledger:
                 answers.append(Answer(WITHDRAWN))
                 continue
             before = values.get(arm) or (self.own.get(arm) or Own()).values
-            half_life = self._half_life_of(arm)
+            half_life = self.half_life_of(arm)
             if half_life is None:
                 values[arm] = Values.of(before.count + 1, before.total + reward)
             else:
@@ -249,3 +254,28 @@ class Ledger:
         if own is None:
             own = self.own[arm] = Own()
         return own
+
+    # Memories
+
+    def half_life_of(self, arm: str) -> float | None:
+        """The half-life of what the present life observes of an arm; None where nothing is forgotten."""
+        bandit, _ = split_agent(split_arm(arm)[0])
+        memory = self.memories.get(bandit)
+        return half_life_of(memory) if memory else None
+
+    def use_new_memories(self, wanted: Mapping[str, str]) -> dict[str, str]:
+        """Take the memories that bandits are to have, where the present life can; all that it has now."""
+        self.memories |= self._new_memories(wanted)
+        return dict(self.memories)
+
+    def held_back(self, wanted: Mapping[str, str]) -> str | None:
+        """A bandit that is to have another memory than the present life can take; None if there is none."""
+        others = [name for name, memory in wanted.items() if self.memories.get(name, "") != memory]
+        return next((name for name in others if name not in self._new_memories(wanted)), None)
+
+    def _new_memories(self, wanted: Mapping[str, str]) -> dict[str, str]:
+        changed = {name: memory for name, memory in wanted.items() if self.memories.get(name, "") != memory}
+        if changed:
+            used = {split_agent(split_arm(arm)[0])[0] for arm, own in self.own.items() if own.count}
+            changed = {name: memory for name, memory in changed.items() if name not in used}
+        return changed

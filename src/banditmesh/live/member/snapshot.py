@@ -1,0 +1,37 @@
+"""What a member shows of itself at a moment."""
+
+from __future__ import annotations
+
+from ...protocols import notation
+from ..disk import Life
+from ..http.openapi import CapView, StateView, warnings_of
+from ..names import epoch_text
+from .parts import Parts
+
+
+def snapshot(mesh: str, parts: Parts, life: Life, uptime: float) -> StateView:
+    """A member of this mesh as it is now, in this life."""
+    table, caps = parts.table, parts.caps
+    [first, *others] = parts.bandits.views(parts.n_choices, uptime)
+    many_lives = table.roster.many_lives()
+    usage = {
+        **table.roster.usage(len(table.told)),
+        "segments": (parts.bandits.n_segments(), caps.segments),
+        "links": (len(parts.outboxes.links), caps.links),
+    }
+    shares = {name: CapView(used, most) for name, (used, most) in usage.items()}
+    return StateView(
+        mesh=mesh,
+        node=parts.node,
+        epoch=epoch_text(life.epoch),
+        start=life.start,
+        protocol=notation.write(parts.protocol),
+        policy=first.policy,
+        n_choices=parts.n_choices,
+        arms=first.arms,
+        agents=others,
+        counters=dict(parts.counters),
+        caps=shares,
+        many_lives=many_lives,
+        warnings=warnings_of(shares, many_lives, table.outside_by_arm()),
+    )
