@@ -128,16 +128,17 @@ class Entry(Statistic, frozen=True, array_like=True, gc=False, kw_only=True, rep
     is_observed: bool = False
 
 
-class Known:
+class Known(Struct, eq=False, gc=False):
     """The statistic that stands for a key: another life's, or what the node told itself.
 
-    They are told apart by identity, so that a set of them costs no hashing of names.
+    They are told apart by identity, so that a set of them costs no hashing of names. The garbage collector passes
+    them by: they hold texts, numbers and bytes alone, and a look at 100,000 of them would hold up the event loop.
 
     Attributes
     ----------
     key : (origin, epoch, arm)
     count, total, weight, weighted_total, stamp : int and four floats
-        Its `Values`.
+        Its `Values`; the last three are 0 where there is no memory.
     certificate, signature : bytes
         The id of the certificate, and the signature by its key; empty where it is not signed.
     ttl : int
@@ -158,28 +159,31 @@ class Known:
         Whether it has changed since it was last stored.
     """
 
-    __slots__ = (
-        "certificate", "count", "has_arm", "is_dirty", "is_observed", "is_outside", "is_own", "key", "n_bytes",
-        "passes", "signature", "stamp", "total", "ttl", "weight", "weighted_total",
-    )  # fmt: skip
+    key: Key
+    has_arm: bool
+    is_own: bool
+    passes: bool = False
+    n_bytes: int = 0
+    count: int = 0
+    total: float = 0.0
+    weight: float = 0.0
+    weighted_total: float = 0.0
+    stamp: float = 0.0
+    certificate: bytes = b""
+    signature: bytes = b""
+    ttl: int = 0
+    is_observed: bool = False
+    is_dirty: bool = False
+    is_outside: bool = False
 
-    def __init__(self, key: Key, has_arm: bool, is_own: bool) -> None:
-        self.key = key
-        self.count, self.total, self.weight, self.weighted_total, self.stamp = NOTHING
-        self.certificate = self.signature = b""
-        self.ttl = 0
-        self.passes = is_own
-        self.has_arm = has_arm
-        self.is_own = is_own
-        self.is_observed = False
-        self.is_dirty = False
-        self.is_outside = False
-        self.n_bytes = _OVERHEAD + len(key[0].encode()) + len(key[2].encode())
+    def __post_init__(self) -> None:
+        self.passes = self.is_own
+        self.n_bytes = _OVERHEAD + len(self.key[0].encode()) + len(self.key[2].encode())
 
     @property
     def values(self) -> Values:
         """What it says."""
-        return Values(self.count, self.total, self.weight, self.weighted_total, self.stamp)
+        return Values.of(self.count, self.total, self.weight, self.weighted_total, self.stamp)
 
     @property
     def rank(self) -> Rank:
@@ -195,16 +199,18 @@ class Known:
 
     def put(self, values: Values, certificate: bytes = b"", signature: bytes = b"") -> None:
         """Say something else, under this signature."""
-        self.count, self.total, self.weight, self.weighted_total, self.stamp = values
+        self.count, self.total = values[:2]
+        self.weight, self.weighted_total, self.stamp = values.forgetting
         self.certificate, self.signature = certificate, signature
 
     def statistic(self, ttl: int) -> Statistic:
         """As it is sent, with so many hops left."""
         origin, epoch, arm = self.key
         if self.signature:
+            _, _, weight, weighted_total, stamp = self.values
             return Statistic(
                 origin, epoch, arm, self.count, self.total, ttl,
-                self.weight, self.weighted_total, self.stamp, self.certificate, self.signature,
+                weight, weighted_total, stamp, self.certificate, self.signature,
             )  # fmt: skip
         if self.stamp:
             return Statistic(
@@ -219,7 +225,9 @@ class Known:
             self.count,
             self.total,
             self.ttl,
-            *self.values.forgetting,
+            self.weight,
+            self.weighted_total,
+            self.stamp,
             self.certificate,
             self.signature,
             passes=self.passes,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import logging
 import os
 import signal
@@ -164,6 +165,10 @@ async def _run(path: str | os.PathLike[str], config: NodeConfig, token: str | No
             await node.reload(load(path))
 
         with signals(until.set, main.cancel, reload), bind(config.api.listen, token) as listener:
+            # What was imported and restored stays until the end: to look through it again and again for garbage would
+            # hold up the event loop for tens of milliseconds.
+            gc.collect()
+            gc.freeze()
             note(LOG, logging.INFO, "listening", api=config.api.listen)
             await serve(node, listener, hosts=tuple(config.api.hosts), token=token, until=until)
             await node.leave()

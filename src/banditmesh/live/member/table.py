@@ -356,9 +356,10 @@ class StatisticTable:
                 known, known_total = 0, 0.0
             row.count = count
             row.total = total
-            row.weight = weight
-            row.weighted_total = weighted_total
-            row.stamp = stamp
+            if stamp or row.stamp:
+                row.weight, row.weighted_total, row.stamp = (
+                    (weight, weighted_total, stamp) if stamp else (0.0, 0.0, 0.0)
+                )
             if not row.is_dirty:
                 row.is_dirty = True
                 dirty[row] = None
@@ -373,13 +374,16 @@ class StatisticTable:
                 n_own += 1
                 self._readvertise(row)
                 continue
-            row.ttl = ttl
+            # To set what a row is costs more than to look whether it is so already.
+            if row.ttl != ttl:
+                row.ttl = ttl
             fate = fates.get(case)
             if fate is None:
                 fate = self._fate(has_arm, ttl)
             n_fates[fate] += 1
+            if (fate == relayed) != row.passes:
+                row.passes = fate == relayed
             if fate == relayed:
-                row.passes = True
                 if n_targets is None:
                     for outbox in others:
                         if row in outbox:
@@ -387,8 +391,6 @@ class StatisticTable:
                         outbox[row] = NEWS
                 else:
                     n_merged += self._outboxes.put(row, NEWS, peer, n_targets)
-            else:
-                row.passes = False
             if origin in linked:
                 links[origin].setdefault(row, MEMORY)
         counters["heard_news"] += sum(n_fates) + n_own
