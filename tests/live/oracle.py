@@ -31,6 +31,8 @@ class Branch:
         self.own = {}
         self.counted = set()
         self.given = set()
+        #: By name: from before when its certificates are known to be void.
+        self.expelled = {}
 
     def copy(self):
         return copy.deepcopy(self)
@@ -157,8 +159,8 @@ class Oracle:
         if key[0] not in self.liars and not is_stripped and values not in self.values[key]:
             raise Violation(f"{where}: {key} has {values}, which its origin never committed")
 
-    def check_node(self, name, own, table, estimates, epoch):
-        """Promise 1 at one node: its own statistics, its table, and its estimates, which are their sum."""
+    def check_node(self, name, own, table, estimates, epoch, lies=()):
+        """Promise 1 at one node: its own statistics, its table but for lies, and its estimates, which are their sum."""
         sums = {arm: [0, 0.0] for arm in estimates}
         for arm, (count, total, told_count, told_total) in own.items():
             if count:
@@ -171,7 +173,7 @@ class Oracle:
                 sums[arm][0] += count
                 sums[arm][1] += total
         for key, (count, total) in table.items():
-            if key[0] not in self.liars:
+            if key[0] not in self.liars and key not in lies:
                 self.check_value(key, count, total, f"table of {name}")
             if (key[0], key[1]) == (name, epoch):
                 raise Violation(f"{name} has its present life in its table: {key}")
@@ -181,12 +183,6 @@ class Oracle:
         for arm, estimate in estimates.items():
             if tuple(sums[arm]) != estimate:
                 raise Violation(f"{name} estimates {arm} by {estimate}, own and table have {sums[arm]}")
-
-    def check_memory(self, name, before, now):
-        """What a node knows only grows, but for retired lives."""
-        for key, value in before.items():
-            if now.get(key, (0, 0.0)) < value and key[:2] not in self.retired:
-                raise Violation(f"{name} knew {value} of {key}, and knows {now.get(key)} now")
 
     def check_restart(self, name, own, branch):
         """Promise 2: what was durable is there again."""

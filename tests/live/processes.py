@@ -24,7 +24,7 @@ PATIENCE = 300.0
 CONFIG = """\
 mesh = "shop"
 node = "{name}"
-plain = true
+{security}
 listen = "127.0.0.1:0"
 accept = "members"
 log = "json"
@@ -95,9 +95,13 @@ class NodeProcess:
         The size of a disk of its own for the state, such as "400k".
     more : str
         Further lines of its configuration.
+    keys : KeyFiles, optional
+        What it proves by who it is; links are plain without.
     """
 
-    def __init__(self, folder, name, arms=("red", "blue"), neighbours=None, protocol="fwa(4)", disk=None, more=""):
+    def __init__(
+        self, folder, name, arms=("red", "blue"), neighbours=None, protocol="fwa(4)", disk=None, more="", keys=None
+    ):
         self.folder, self.name, self._disk = folder, name, disk
         self.n_starts = 0
         self._process = None
@@ -106,8 +110,13 @@ class NodeProcess:
             f'{{ name = "{one}"{"" if address is None else f""", address = "{address}" """} }}'
             for one, address in (neighbours or {}).items()
         ]
+        security = "plain = true"
+        if keys is not None:
+            files = ", ".join(f'{what} = "{path}"' for what, path in keys._asdict().items())
+            security = f"keys = {{ {files} }}"
         text = CONFIG.format(
             name=name,
+            security=security,
             protocol=protocol,
             arms=", ".join(f'{{ name = "{arm}", sigma = 1.0 }}' for arm in arms),
             neighbours=", ".join(tables),

@@ -137,6 +137,7 @@ class SimulatedConnection:
         self.peer = peer
         self.incoming, self.outgoing = incoming, outgoing
         self.is_closed = False
+        self.is_recorded = outgoing.ends[0] != HOSTILE
 
     async def read(self):
         pipe = self.incoming
@@ -155,7 +156,7 @@ class SimulatedConnection:
         pipe = self.outgoing
         if self.is_closed or pipe.is_ended:
             raise ConnectionResetError("the connection is closed")
-        if pipe.ends[0] != HOSTILE:
+        if self.is_recorded:
             self.network.record(data)
         pipe.send(data)
         while pipe.n_flying >= BUFFER:

@@ -8,7 +8,7 @@ import random
 import msgspec
 import pytest
 from simulated import BUFFER, Disk, Network, SimulatedTransport, identity, run
-from worlds import KEY, MESH, SIGNER
+from world_keys import AUTHORITIES, MESH
 
 import banditmesh as bm
 from banditmesh.live import ArmSpec, NeighbourConfig, Node, NodeConfig
@@ -40,7 +40,7 @@ class Site:
             config,
             transport=SimulatedTransport(self.network, identity(mesh, name, not_before, not_after)),
             store=Disk(self.folder / name, mesh, name, self.rng).open(),
-            signers=[SIGNER],
+            signers=[AUTHORITIES[0].signer],
             clock=lambda: 1000.0 + asyncio.get_running_loop().time(),
             rng=random.Random(self.rng.random()),
         )
@@ -476,7 +476,7 @@ def test_a_notice_spreads_to_all_and_stays(tmp_path):
                 await c.observe(c.choose(), 1.0)
                 await asyncio.sleep(1)
                 [life] = a.lives("c")
-                await a.notice(notices.retire(KEY, MESH, [("c", int(life, 16))], 1))
+                await a.notice(notices.retire(AUTHORITIES[0].key, MESH, [("c", int(life, 16))], 1))
                 await asyncio.sleep(1)
                 assert [node.state().arms[0].heard_count for node in (a, b)] == [0, 0]
                 assert c.lives("c") != [life]
@@ -498,7 +498,7 @@ def test_an_expelled_member_is_out_until_it_has_a_new_certificate(tmp_path):
             async with site.node("b", ["a"], not_before=100) as b:
                 await asyncio.sleep(1)
                 assert is_up(a, "b")
-                await a.notice(notices.expel(KEY, MESH, "b", 200, 1))
+                await a.notice(notices.expel(AUTHORITIES[0].key, MESH, "b", 200, 1))
                 assert not is_up(a, "b")
                 await asyncio.sleep(60)
                 assert not is_up(a, "b")
@@ -518,7 +518,7 @@ def test_notices_that_nobody_trusted_signed_are_refused_and_counted(tmp_path):
         async with site.node("a", accept="members") as a:
             connection = await site.stranger("a")
             await connection.write(greet("stranger"))
-            good = notices.retire(KEY, MESH, [("c", 5)], 1)
+            good = notices.retire(AUTHORITIES[0].key, MESH, [("c", 5)], 1)
             await connection.write(codec.encode_notices([good[:-1] + b"x", b"nonsense", good, good]))
             await asyncio.sleep(1)
             assert counters(a, "refused_notice") == (2,)

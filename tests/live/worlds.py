@@ -14,51 +14,36 @@ import math
 import random
 from collections import Counter
 from pathlib import Path
+from unittest.mock import patch
 
 import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from happenings import ADS, EVENTS, SIGNED_EVENTS, WEIGHTS, be_hostile, observe, restart
+from malice import ARMS
 from oracle import Branch, Oracle, Report, Violation
-from simulated import (
-    HOSTILE,
-    Disk,
-    Network,
-    SimulatedTransport,
-    SimulatedWorkers,
-    authority,
-    contexts_of,
-    identity,
-)
+from simulated import ENDS, HOSTILE, Disk, Network, SimulatedTransport, SimulatedWorkers, identity
+from world_keys import AUTHORITIES, MESH, Credential, SimulatedTls, Version1Tls
 
 import banditmesh as bm
-from banditmesh.errors import InputError, NodeError, StoreError
+from banditmesh.errors import NodeError, StoreError
+from banditmesh.live import changes
 from banditmesh.live.bandits import BanditSpec
 from banditmesh.live.certificates import signed_bytes
 from banditmesh.live.config import NeighbourConfig, NodeConfig
-from banditmesh.live.links import codec, notices
-from banditmesh.live.links.notices import Signer, key_id
+from banditmesh.live.links import notices
 from banditmesh.live.member import ALREADY_COUNTED, COUNTED, WITHDRAWN, ArmSpec, Observation
 from banditmesh.live.names import Caps, agent_name, arm_name
 from banditmesh.live.node import Node
-from banditmesh.live.statistics import Statistic, certificate_id
 
-MESH = "simulated"
-ARMS = ("red", "blue", "green", "grey")
-#: The arms of a second bandit, of which some are only made when a choice names them, and its segments.
-ADS = ("short", "long", "wide/r")
-SEGMENTS = (None, "de", "de/be", "50%")
-#: The authority of all simulated meshes.
-KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
-PUBLIC = KEY.public_key().public_bytes_raw()
-SIGNER = Signer(key_id(PUBLIC), PUBLIC, MESH)
-AUTHORITY = authority(KEY, MESH)
-#: An authority that nobody trusts.
-OTHER_KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(1, 33)))
-OTHER_AUTHORITY = authority(OTHER_KEY, MESH)
 #: How long a mesh may take to come to rest once everything works, in simulated seconds.
 PATIENCE = 400.0
 #: Where silence counts: as what, which no sum of rewards can be, and after how many seconds.
 SILENCE = 33 / 128
 LIFETIME = 6.0
+#: Caps by which choices may be refused, and nothing that is heard.
+CAPS_THAT_REFUSE_NO_STATISTIC = (Caps(), Caps(segments=2), Caps(arms=7))
+#: How late a node may be to see that a certificate does not count any more: it looks every hour, and at once when told.
+REVIEW_WITHIN = 3605.0
 
 
 class Machine:
@@ -73,9 +58,15 @@ class Machine:
         self.disk = Disk(folder, MESH, name, world.rng)
         self.branch = Branch()
         self.copies = []
-        self.not_before = 0
-        self.key = None
         self.is_expelled = False
+        #: How far its clock is off, the authorities that it trusts, and which version it speaks.
+        self.skew = 0.0
+        self.trusted = (0,)
+        self.version = 2
+        self.signatures = "required"
+        self.credential = None
+        #: From when on nothing has happened to its clock and its keys.
+        self.calm_since = 0.0
         self.process = None
         #: The arms of its second bandit; None in worlds that have none.
         self.ads = None
@@ -83,13 +74,22 @@ class Machine:
         self.reward_range = None
         self.ignore = []
 
+    def clock(self):
+        return self.world.clock() + self.skew
+
+    def disturb(self):
+        """Its clock or its keys are others from now on."""
+        self.calm_since = asyncio.get_running_loop().time()
+
+    def forget(self):
+        """Its disk is lost."""
+        self.disk.lose()
+        self.branch = Branch()
+        self.copies.clear()
+
     def keys(self):
-        """What it signs with, in a world where statistics are signed."""
-        if not self.world.is_signed:
-            return None
-        if self.key is None:
-            self.key = Ed25519PrivateKey.from_private_bytes(self.world.rng.randbytes(32))
-        return contexts_of(MESH, self.name, self.key, SIGNER, (KEY, AUTHORITY), self.not_before)
+        """What it signs with, and whom it trusts."""
+        return self.credential.contexts(self.trusted)
 
     def specs(self):
         return [ArmSpec(arm, sigma=1.0, reward_range=self.reward_range) for arm in self.arms]
@@ -100,7 +100,10 @@ class Machine:
     async def reconfigure(self):
         """Let what runs on it go on with its present arms, ranges and ignored names."""
         node = self.process.node
-        await node.reload(msgspec.structs.replace(node.config, arms=self.specs(), ignore=self.ignore))
+        self.disturb()
+        self.process.trusted = self.trusted
+        more = {"arms": self.specs(), "ignore": self.ignore, "signatures": self.signatures}
+        await node.reload(msgspec.structs.replace(node.config, **more))
 
     def config(self, protocol):
         return NodeConfig(
@@ -111,15 +114,21 @@ class Machine:
             ignore=self.ignore,
             protocol=protocol,
             policy=bm.UCB(),
-            memory=self.world.memory,
-            lapse_reward=self.world.lapse_reward,
-            ticket_lifetime=86400.0 if self.world.lapse_reward is None else LIFETIME,
+            memory=self.world.memory if self.version > 1 else "everything",
+            lapse_reward=self.lapse_reward,
+            ticket_lifetime=86400.0 if self.lapse_reward is None else LIFETIME,
             bandits=[] if self.ads is None else [BanditSpec(name="ads", arms=self.ad_specs(), new_arms=True)],
             neighbours=[NeighbourConfig(name=one.name, address=one.address) for one in self.neighbours],
             accept="members",
             plain=True,
+            signatures=self.signatures,
+            signature_grace=self.world.grace,
             caps=self.world.caps,
         )
+
+    @property
+    def lapse_reward(self):
+        return self.world.lapse_reward if self.version > 1 else None
 
 
 class Process:
@@ -129,41 +138,53 @@ class Process:
         world = machine.world
         self.machine, self.world, self.branch = machine, world, branch
         #: What its table held when it was last looked at.
-        self.table = {}
+        self.rows = {}
         self.reports = []
         self.calls = {}
         self.choices = []
         #: Names of tickets that are being withdrawn.
         self.withdrawing = []
-        keys = machine.keys()
-        own = identity(MESH, machine.name, machine.not_before) if keys is None else keys.own
-        self.transport = SimulatedTransport(world.network, own)
+        #: The authorities that it trusts, and certificates that it has stopped counting.
+        self.trusted = machine.trusted
+        self.dropped = set()
         self.store = disk.open(self.committed)
         config = machine.config(world.protocol)
         if address is not None:
-            config = NodeConfig(**{**{f: getattr(config, f) for f in config.__struct_fields__}, "listen": address})
+            config = msgspec.structs.replace(config, listen=address)
+        keys = machine.keys() if world.is_signed else None
+        if keys is None:
+            self.transport = SimulatedTransport(
+                world.network, identity(MESH, machine.name, machine.credential.not_before)
+            )
+        else:
+            self.transport = (SimulatedTls if machine.version > 1 else Version1Tls)(world.network, keys, machine.clock)
+        self.is_signed = world.is_signed and machine.version > 1
         self.node = Node(
             config,
             transport=self.transport,
             store=self.store,
-            signers=[SIGNER],
-            keys=keys,
+            signers=[AUTHORITIES[0].signer] if keys is None else keys.signers,
+            keys=keys if self.is_signed else None,
             workers=SimulatedWorkers(world.rng),
-            clock=world.clock,
+            clock=machine.clock,
             rng=random.Random(world.rng.getrandbits(64)),
         )
 
     async def start(self):
         restored = self.branch.epoch is not None
+        self.machine.disturb()
         await self.node.start()
         self.n_refused_at_start = n_refused(self.node)
+        certificates = self.node._member.certificates
+        drop = certificates.drop
+        certificates.drop = lambda id_: (self.dropped.add(id_), drop(id_))
         if restored and own_of(self.node):
             self.world.oracle.check_restart(self.machine.name, own_of(self.node), self.branch)
 
     def committed(self, changes):
         oracle = self.world.oracle
         before = set(self.branch.counted)
-        oracle.committed(self.branch, self.machine.name, changes, self.reports, self.world.lapse_reward)
+        oracle.committed(self.branch, self.machine.name, changes, self.reports, self.machine.lapse_reward)
         reported = {report.name for report in self.reports}
         self.world.seen["lapses"] += len(self.branch.counted - before - reported)
         for name in self.withdrawing:
@@ -254,10 +275,10 @@ def table_of(node):
     return {row.key: (row.count, row.total) for row in rows if not row.is_outside}
 
 
-def outside(node):
-    """By key: what is outside of a range."""
+def rows_of(node):
+    """By key: count and sum, and by which certificate that is signed."""
     rows = node._member._table._rows.values()
-    return {row.key: (row.count, row.total) for row in rows if row.is_outside}
+    return {row.key: ((row.count, row.total), row.certificate if row.signature else b"") for row in rows}
 
 
 def n_refused(node):
@@ -290,9 +311,14 @@ class World:
     def __init__(self, seed, folder: Path, n_events=60, is_signed=False):
         self.rng = rng = random.Random(seed)
         self.is_signed = is_signed
-        #: What was found to be signed, and who was ever expelled.
+        #: What was found to be signed; all certificates by their ids; and those whose keys were stolen.
         self.found_signed = set()
-        self.expelled = set()
+        self.issued = {}
+        self.stolen = []
+        #: What the hostile member has.
+        self.hostile = []
+        self.grace = 365 * 86400.0
+        self.is_mixed = self.rotates = False
         self.folder = folder
         self.n_events = n_events
         self.oracle = Oracle()
@@ -321,18 +347,46 @@ class World:
                 machine.ads = rng.sample(ADS, rng.randint(0, 2))
         self.draw_links()
         self.n_names = 0
+        for machine in self.machines:
+            self.issue(machine, Ed25519PrivateKey.from_private_bytes(rng.randbytes(32)) if is_signed else None)
         #: In each world some kinds of events are frequent, and others never happen: so more of them meet each other.
         self.weights = [weight * rng.choice((0, 0, 1, 4)) for weight in WEIGHTS]
         self.weights[EVENTS.index(observe)] = 40
         self.weights[EVENTS.index(restart)] = 8
+        self.events = list(EVENTS)
         if is_signed:
             self.weights[EVENTS.index(be_hostile)] = 8
             self.oracle.liars.add(HOSTILE)
-            self.hostile_keys = contexts_of(
-                MESH, HOSTILE, Ed25519PrivateKey.from_private_bytes(rng.randbytes(32)), SIGNER, (KEY, AUTHORITY)
-            )
+            self.draw_keys(random.Random(f"{seed} keys"))
         #: Machines, tickets and rewards that come later, or again.
         self.late = []
+
+    def draw_keys(self, rng):
+        """What becomes of keys and certificates in this world."""
+        key = Ed25519PrivateKey.from_private_bytes(rng.randbytes(32))
+        self.is_mixed = rng.random() < 0.2
+        more = {"ends": 0.5, "rotation": 0.5, "skews": 0.4, "theft": 0 if self.is_mixed else 0.5, "mix": self.is_mixed}
+        more = [trait for trait, share in more.items() if rng.random() < share]
+        self.rotates = "rotation" in more
+        self.hostile = [Credential(HOSTILE, key)]
+        if "ends" in more:
+            self.grace = rng.choice((5.0, 300.0, 1e7))
+            self.hostile.append(Credential(HOSTILE, key, 1, int(self.clock_offset) - 10))
+        if "rotation" in more:
+            self.hostile.append(Credential(HOSTILE, key, rng.randint(0, 3), issuer=1))
+        for one in self.hostile:
+            self.issued[one.id] = one
+        if self.caps == Caps() and rng.random() < 0.2:
+            self.caps = rng.choice((Caps(entries_per_origin=3), Caps(arms=7)))
+        for machine in self.machines:
+            if self.is_mixed:
+                machine.signatures = "accepted"
+                machine.version = rng.choice((1, 2))
+                machine.ads = machine.ads if machine.version > 1 else None
+        for trait in more:
+            for event, weight in SIGNED_EVENTS[trait]:
+                self.events.append(event)
+                self.weights.append(weight)
 
     def draw_links(self):
         """A random tree, and some more links; one of the two ends may not know the other's address."""
@@ -350,27 +404,94 @@ class World:
     def clock(self):
         return self.clock_offset + asyncio.get_running_loop().time()
 
+    def disturb(self):
+        """All clocks were set."""
+        for machine in self.machines:
+            machine.disturb()
+
+    # --- certificates
+
+    def issue(self, machine, key, ends=ENDS, issuer=0):
+        """Give a machine a certificate; a process that runs keeps the one it has until it is reconfigured."""
+        machine.credential = Credential(machine.name, key, self.n_issued, ends, issuer)
+        if self.is_signed:
+            self.issued[machine.credential.id] = machine.credential
+
+    def renew(self, machine, ends_in=None, issuer=None, new_key=False):
+        """Give a machine another certificate, perhaps with another key."""
+        self.n_issued += 1
+        machine.is_expelled = False
+        key, old = machine.credential.key, machine.credential
+        if self.is_signed and (new_key or self.rng.random() < 0.5):
+            key = Ed25519PrivateKey.from_private_bytes(self.rng.randbytes(32))
+        ends = ENDS if ends_in is None else int(self.clock() + ends_in)
+        self.issue(machine, key, ends, old.issuer if issuer is None else issuer)
+
+    async def expel(self, machine, name, issuer=None):
+        """Hand an expulsion to a machine."""
+        self.n_issued += 1
+        for one in self.machines:
+            one.is_expelled |= one.name == name
+        issuer = self.rng.choice(machine.trusted) if issuer is None else issuer
+        notice = notices.expel(AUTHORITIES[issuer].key, MESH, name, self.n_issued, int(self.clock()))
+        with contextlib.suppress(StoreError):  # in effect, and written later
+            await machine.process.node.notice(notice)
+
+    def steal(self, machine):
+        """Let the hostile member have a key."""
+        self.stolen.append(machine.credential)
+
+    def is_stolen(self, certificate):
+        """Whether a thief can sign under a certificate: its key was copied, then or later."""
+        return bool(self.stolen) and self.issued[certificate].key in [one.key for one in self.stolen]
+
+    async def upgrade(self, machine):
+        """Let a node of version 1 be one of this version from now on."""
+        was_running = machine.process is not None
+        await (self.leave if self.rng.random() < 0.5 else self.kill)(machine)
+        machine.version = 2
+        if was_running:
+            await self.start(machine)
+
+    async def start_clone(self, machine, disk, branch):
+        """Start a second process of a name, on another disk."""
+        process = Process(machine, disk, branch, address=f"127.0.0.1:{5000 + self.n_names}")
+        self.clones.append(process)
+        await process.start()
+
     # --- a run
 
     async def run(self):
         """Live through everything, then through healing; what was promised is checked on the way and at the end."""
+        machines = {machine.name: machine for machine in self.machines}
+        # Where a node would read its files, it has what its machine has.
+        with patch.object(changes, "read_keys", lambda config: machines[config.node].keys()):
+            await self._run()
+
+    async def _run(self):
         for machine in self.machines:
             if self.rng.random() < 0.9:
                 await self.start(machine)
         for _ in range(self.n_events):
             await asyncio.sleep(self.rng.choice((0.0, 0.05, 0.3, 1.0, 4.0)) * self.rng.random())
-            event = self.rng.choices(EVENTS, self.weights)[0]
+            event = self.rng.choices(self.events, self.weights)[0]
             self.seen[event.__name__] += 1
             await event(self)
             self.check()
         await self.heal()
-        await self.come_to_rest()
-        self.check()
-        self.check_convergence()
+        if self.is_mixed:
+            await self.rest()
+            await self.heal_mix()
+        await self.rest()
         for machine in self.machines:
             await self.leave(machine)
         self.check_failures()
         self.ended_at = asyncio.get_running_loop().time()
+
+    async def rest(self):
+        await self.come_to_rest()
+        self.check()
+        self.check_convergence()
 
     async def start(self, machine):
         if machine.process is None:
@@ -411,42 +532,63 @@ class World:
             if node.ready()[1] == "it has not been started":
                 continue
             member = node._member
-            epoch = epoch_of(node)
             name = process.machine.name
-            table = table_of(node)
-            gone = {*process.machine.ignore, *self.expelled, *self.oracle.liars}
-            before = {key: value for key, value in process.table.items() if key[0] not in gone}
+            rows = rows_of(node)
+            lies = {key for key, (_, certificate) in rows.items() if certificate and self.is_stolen(certificate)}
             forgets = self.memory != "everything"
             known = {arm: value for arm, value in member.estimates().items() if not forgets or "/" in arm}
-            self.oracle.check_node(name, own_of(node), table, known, epoch)
-            self.check_weights(name, member)
-            self.oracle.check_memory(name, before, {**table, **outside(node)})
-            process.table = table
-            n_keys = len(table) + len(outside(node)) + len(own_of(node))
-            self.check_bounds(name, node, n_keys, process.n_refused_at_start)
-            if self.is_signed:
-                self.check_signatures(name, member)
+            self.oracle.check_node(name, own_of(node), table_of(node), known, epoch_of(node), lies)
+            self.check_weights(name, member, lies)
+            self.check_memory(process, rows)
+            process.rows = rows
+            self.check_bounds(name, node, len(rows) + len(own_of(node)), process.n_refused_at_start)
+            if process.is_signed:
+                self.check_signatures(process)
             for neighbour in node._links.neighbours.values():
                 if neighbour.conversation is not None and node._parts.board.why_banned(neighbour.identity):
                     raise Violation(f"{name} is linked with {neighbour.name}, and knows that it was expelled")
 
-    def check_signatures(self, name, member):
-        """Promise 7: what is known of others was signed under a certificate of theirs that counts here."""
-        certificates = member.certificates
-        for row in member._table._rows.values():
+    def check_memory(self, process, now):
+        """What a node knows only grows, but for lives that are not wanted, and with certificates that stop to count."""
+        is_required = process.is_signed and process.node._member.signatures == "required"
+        for key, (value, certificate) in process.rows.items():
+            there, by = now.get(key, ((0, 0.0), b""))
+            is_gone = key[:2] in self.oracle.retired or key[0] in process.machine.ignore
+            is_unsigned = process.is_signed and not certificate and (is_required or by)
+            if there < value and not (is_gone or is_unsigned or certificate in process.dropped):
+                raise Violation(f"{process.machine.name} knew {value} of {key}, and knows {now.get(key)} now")
+
+    def check_signatures(self, process):
+        """Promise 7, judged by what was issued: what is known of others was signed by certificates that count here."""
+        machine, node, branch = process.machine, process.node, process.branch
+        if node._committer.is_idle:
+            for name, before in node._parts.board.expelled.items():
+                branch.expelled[name] = max(before, branch.expelled.get(name, 0))
+        is_calm = asyncio.get_running_loop().time() - machine.calm_since > 4.0
+        for row in node._member._table._rows.values():
             if row.is_observed:
                 continue
+            if not row.signature and (node._member.signatures == "accepted" or not is_calm):
+                continue
+            by = self.issued.get(row.certificate)
+            if by is None or by.name != row.key[0]:
+                raise Violation(f"{machine.name} has {row.key} under {by and by.name}, which is no certificate of its")
+            if by.not_before < branch.expelled.get(by.name, 0):
+                raise Violation(f"{machine.name} has {row.key} under a certificate that it knows to be expelled")
+            if is_calm and by.issuer not in process.trusted:
+                raise Violation(f"{machine.name} has {row.key} under an authority that it does not trust")
+            if is_calm and machine.clock() > by.not_after + self.grace + REVIEW_WITHIN:
+                raise Violation(f"{machine.name} has {row.key} under a certificate that has been over for too long")
             said = row.key, row.values, row.certificate, row.signature
-            if certificates.counting.get(row.certificate) != row.key[0]:
-                raise Violation(f"{name} has {row.key} under a certificate that does not count")
             if said not in self.found_signed:
-                certificates[row.certificate].key.verify(row.signature, signed_bytes(MESH, row.key, row.values))
+                by.key.public_key().verify(row.signature, signed_bytes(MESH, row.key, row.values))
                 self.found_signed.add(said)
 
-    def check_weights(self, name, member):
+    def check_weights(self, name, member, lies):
         """Promise 1 of weights: each was committed by its origin, with its count; and estimates are their sum."""
         for row in member._table._rows.values():
-            self.oracle.check_values(row.key, row.values, f"table of {name}")
+            if row.key not in lies:
+                self.oracle.check_values(row.key, row.values, f"table of {name}")
         member.settle()
         agent = member._bandits.agents[""]
         if agent.fading is not None:
@@ -466,7 +608,8 @@ class World:
                 raise Violation(f"{name} has {len(waiting)} keys waiting for {peer}, and {n_keys} in all")
         for cap_name, cap in member.snapshot().caps.items():
             # Rows under its own name are never refused for want of room.
-            if cap.used > cap.most + (member._table.roster.n_rows_of(name) if cap_name == "entries" else 0):
+            more = member._table.roster.n_rows_of(name) if cap_name == "entries" else 0
+            if cap.used > cap.most + more and cap_name != "own_entries":
                 raise Violation(f"{name} has {cap.used} {cap_name}, and may have {cap.most}")
         counters = member.counters
         n_heard = sum(counters[f"heard_{fate}"] for fate in ("news", "stale", "extended", "renewed", "proofs"))
@@ -482,24 +625,68 @@ class World:
         for clone in self.clones:
             await clone.kill()
         self.clones.clear()
+        if self.is_signed:
+            self.set_clocks_right()
+        if self.rotates:
+            trusted = self.rng.choice(((0,), (0, 1), (1,)))
+            for machine in self.machines:
+                machine.trusted = trusted
         for machine in self.machines:
             machine.disk.is_full = False
             machine.reward_range, machine.ignore = None, []
+            if self.must_renew(machine):
+                if machine.is_expelled or self.rng.random() < 0.5:
+                    await self.kill(machine)
+                self.renew(machine, issuer=machine.trusted[-1], new_key=machine.credential in self.stolen)
             if machine.process is not None:
                 await machine.reconfigure()
-            if machine.is_expelled:
-                await self.kill(machine)
-                self.renew(machine)
             await self.start(machine)
+        await self.void_expelled()
         if self.lapse_reward is not None:
             await asyncio.sleep(LIFETIME + 3.0)
 
-    def renew(self, machine):
-        """Give a machine a new certificate; a process that runs keeps the old one."""
-        self.n_issued += 1
-        machine.not_before, machine.is_expelled = self.n_issued, False
-        if self.rng.random() < 0.5:
-            machine.key = None  # the next one has another key
+    def set_clocks_right(self):
+        """Let clocks agree, at a time when no certificate ends for a while."""
+        ends = [one.not_after + late for one in self.issued.values() for late in (0.0, self.grace)]
+        if any(machine.skew for machine in self.machines) or any(end < ENDS for end in ends):
+            self.clock_offset += 100.0
+            for end in sorted(ends):
+                if self.clock() < end < self.clock() + 5000.0:
+                    self.clock_offset += end + 1.0 - self.clock()
+            for machine in self.machines:
+                machine.skew = 0.0
+            self.disturb()
+
+    def must_renew(self, machine):
+        """Whether a machine needs another certificate."""
+        is_over = machine.credential.not_after < self.clock() + 5000.0
+        return machine.is_expelled or is_over or machine.credential.issuer not in machine.trusted
+
+    async def void_expelled(self):
+        """Expel those whose keys were stolen, and once more, by an authority that all trust, those who were expelled.
+
+        Both have new certificates then.
+        """
+        names = {one.name for one in self.stolen}
+        boards = [machine.process.node._parts.board for machine in self.machines]
+        if self.rotates:
+            names.update(*(board.expelled for board in boards))
+        for name in sorted(names):
+            machine, victim = self.machines[0], next((one for one in self.machines if one.name == name), None)
+            await self.expel(machine, name, machine.trusted[-1])
+            if victim is not None:
+                is_stolen = victim.credential.key in [one.key for one in self.stolen]
+                self.renew(victim, new_key=is_stolen)
+                await victim.reconfigure()
+
+    async def heal_mix(self):
+        """All nodes are of this version, and signatures are required."""
+        for machine in self.machines:
+            if machine.version == 1:
+                await self.upgrade(machine)
+        for machine in self.machines:
+            machine.signatures = "required"
+            await machine.reconfigure()
 
     async def come_to_rest(self):
         """Wait until all links are up and nothing waits."""
@@ -538,7 +725,12 @@ class World:
         """Promises 2 and 3: everybody in reach has what each origin told last, and origins have back what they lost."""
         nodes = {machine.name: machine.process.node for machine in self.machines}
         tables = {name: table_of(node) for name, node in nodes.items()}
-        boards = {name: set(node._parts.board.notices) for name, node in nodes.items()}
+        signers = self.machines[0].keys().signers if self.is_signed else [AUTHORITIES[0].signer]
+        known = [one.id for one in signers]
+        boards = {
+            name: {one for one, data in node._parts.board.notices.items() if any(id_ in data for id_ in known)}
+            for name, node in nodes.items()
+        }
         everything = set().union(*boards.values())
         retired = {life for notice in everything if isinstance(notice, notices.Retirement) for life in notice.lives}
         for name, table in tables.items():
@@ -547,7 +739,7 @@ class World:
             for key in [*table, (name, epoch_of(nodes[name]))]:
                 if key[:2] in retired:
                     raise Violation(f"{name} still knows the retired life {key[:2]}")
-        if self.protocol.name in ("gossip", "probabilistic") or self.caps.entries != Caps().entries:
+        if self.protocol.name in ("gossip", "probabilistic") or self.caps not in CAPS_THAT_REFUSE_NO_STATISTIC:
             return
         for name, node in nodes.items():
             epoch = epoch_of(node)
@@ -556,25 +748,35 @@ class World:
                 if count:
                     stands_for[name, epoch, arm] = count, total
             for key, value in stands_for.items():
-                if key[:2] in self.oracle.forked:
+                if key[:2] in self.oracle.forked or (self.rotates and key[:2] in self.oracle.retired):
                     continue
                 for other in self.in_reach(name, key[2]):
                     there = tables[other].get(key, (0, 0.0))
                     if there != value and (key[1] == epoch or there < value):
                         raise Violation(f"{other} has {there} of {key}, {name} told {value}")
             for link in self.links:
-                if name in link:
+                if name in link and not self.has_version_1:
                     [other] = link - {name}
                     for key, value in tables[other].items():
-                        if key[0] == name and stands_for.get(key, (0, 0.0)) < value:
+                        is_gone = self.rotates and key[:2] in self.oracle.retired
+                        if key[0] == name and stands_for.get(key, (0, 0.0)) < value and not is_gone:
                             raise Violation(f"{name} has {stands_for.get(key)} of {key}, its neighbour {other} {value}")
 
+    @property
+    def has_version_1(self):
+        return any(machine.version == 1 for machine in self.machines)
+
     def in_reach(self, name, arm):
-        """Who is within reach of a name: so many hops, and for FwA through inner nodes without the arm."""
+        """Who is within reach of a name: so many hops, and for FwA through inner nodes without the arm.
+
+        What a node has signed is stripped of that by relays of version 1, and does not replace what is signed.
+        """
         held = {machine.name: machine.process.node._member.estimates() for machine in self.machines}
+        old = {machine.name for machine in self.machines if machine.version == 1}
         reached, border = {name}, {name}
         for _ in range(self.protocol.most_hops):
             inner = {one for one in border if one == name or self.protocol.name != "fwa" or arm not in held[one]}
+            inner = {one for one in inner if one == name or name in old or one not in old}
             border = {other for one in inner for link in self.links if one in link for other in link} - reached
             reached |= border
         return reached - {name}
@@ -595,455 +797,3 @@ def draw_protocol(rng):
         (6, 4, 1, 1, 1),
     )
     return protocol
-
-
-# --- everything that can happen
-
-
-async def observe(world):
-    """A node chooses, and the reward comes now, later, twice, or never."""
-    machine = world.draw_running()
-    if machine is None:
-        return
-    process, rng = machine.process, world.rng
-    for _ in range(rng.choice((1, 1, 2, 5))):
-        if rng.random() < 0.2:
-            world.n_names += 1
-            name = f"key{world.n_names}"
-            if machine.ads and rng.random() < 0.5:
-                arm, segment = rng.choice(machine.ads), rng.choice(SEGMENTS)
-                process.observe(Observation(draw_reward(rng), None, arm, name, bandit="ads", segment=segment), name)
-                continue
-            arm = rng.choice(machine.arms)
-            process.observe(Observation(draw_reward(rng), None, arm, name), name)
-            continue
-        try:
-            choice = process.choose(*draw_question(world, machine))
-        except (StoreError, NodeError):
-            return
-        except InputError as refusal:  # there is no room for one more segment
-            if world.caps.segments == Caps().segments or "caps.segments" not in str(refusal):
-                raise
-            world.seen["choice refused"] += 1
-            continue
-        entry = choice.ticket, draw_reward(rng)
-        if rng.random() < 0.1:
-            process.withdraw(entry[0], name_of(entry[0]))
-        if rng.random() < 0.7:
-            process.observe(Observation(entry[1], entry[0]), name_of(entry[0]))
-        if rng.random() < 0.5:
-            world.late.append((machine, *entry))
-
-
-async def observe_late(world):
-    """Rewards of open tickets come, or come again, before or after a restart."""
-    for _ in range(world.rng.randint(1, 3)):
-        if world.late:
-            machine, ticket, reward = world.rng.choice(world.late)
-            if machine.process is not None:
-                machine.process.observe(Observation(reward, ticket), name_of(ticket))
-
-
-async def withdraw(world):
-    """A choice came to nothing, perhaps one whose reward is reported, too."""
-    if world.late:
-        machine, ticket, _ = world.rng.choice(world.late)
-        if machine.process is not None:
-            machine.process.withdraw(ticket, name_of(ticket))
-
-
-async def kill(world):
-    machine = world.draw_running()
-    if machine is not None:
-        await world.kill(machine)
-
-
-async def restart(world):
-    for machine in world.machines:
-        if machine.process is None and world.rng.random() < 0.7:
-            await world.start(machine)
-
-
-async def leave(world):
-    machine = world.draw_running()
-    if machine is not None:
-        await world.leave(machine)
-
-
-async def lose_disk(world):
-    """A disk is lost."""
-    await lose(world, [world.rng.choice(world.machines)])
-
-
-async def lose_most_disks(world):
-    """All disks but one are lost, and the one that has everything is out of reach for a while."""
-    [survivor, *others] = world.rng.sample(world.machines, len(world.machines))
-    world.network.sides = {survivor.name: 1}
-    await lose(world, others)
-
-
-async def lose(world, machines):
-    for machine in machines:
-        await world.kill(machine)
-        machine.disk.lose()
-        machine.branch = Branch()
-        machine.copies.clear()
-    for machine in machines:
-        await world.start(machine)
-
-
-async def restore_disk(world):
-    """An older copy of a disk is put back, and its life goes on from there until it learns better."""
-    machine = world.rng.choice([one for one in world.machines if one.copies] or world.machines)
-    if not machine.copies or world.rng.random() < 0.4:
-        copy_disk(world)
-        return
-    folder, branch = world.rng.choice(machine.copies)
-    await world.kill(machine)
-    machine.disk.restore_from(folder)
-    machine.branch = branch.copy()
-    world.oracle.forked.add((machine.name, branch.epoch))
-    await world.start(machine)
-
-
-def copy_disk(world):
-    machine = world.rng.choice(world.machines)
-    if machine.branch.epoch is not None:
-        folder = world.folder / f"{machine.name}.copy{len(machine.copies)}"
-        machine.disk.copy_to(folder)
-        machine.copies.append((folder, machine.branch.copy()))
-
-
-async def clone(world):
-    """A copy of a disk runs under the same name, beside the first."""
-    machine = world.draw_running()
-    if machine is not None and not world.clones and machine.process.branch.epoch is not None:
-        folder = world.folder / f"{machine.name}.clone{world.n_names}"
-        world.n_names += 1
-        disk = Disk(folder, MESH, machine.name, world.rng)
-        machine.disk.copy_to(folder)
-        branch = machine.branch.copy()
-        world.oracle.forked.add((machine.name, branch.epoch))
-        process = Process(machine, disk, branch, address=f"127.0.0.1:{5000 + world.n_names}")
-        world.clones.append(process)
-        await process.start()
-
-
-async def end_clone(world):
-    while world.clones:
-        await world.clones.pop().kill()
-
-
-async def observe_at_clone(world):
-    for process in world.clones:
-        with contextlib.suppress(StoreError):
-            choice = process.choose()
-            process.observe(Observation(draw_reward(world.rng), choice.ticket), name_of(choice.ticket))
-
-
-async def fill_disk(world):
-    disk = world.rng.choice(world.machines).disk
-    disk.is_full = not disk.is_full
-
-
-async def partition(world):
-    world.network.sides = {machine.name: world.rng.randrange(2) for machine in world.machines}
-    world.network.release()
-
-
-async def heal_partition(world):
-    world.network.sides = {}
-    world.network.release()
-
-
-async def stall(world):
-    world.network.stalled ^= {world.rng.choice(world.machines).name}
-    world.network.release()
-
-
-async def cut(world):
-    if world.network.connections:
-        world.rng.choice(list(world.network.connections)).cut()
-
-
-async def change_arms(world):
-    machine, rng = world.draw_running(), world.rng
-    if machine is not None and machine.ads is not None and rng.random() < 0.6:
-        await change_ads(world, machine)
-    elif machine is not None:
-        machine.arms = world.rng.sample(world.arms, world.rng.randint(1, len(world.arms)))
-        await machine.process.node.set_arms(machine.specs())
-
-
-async def change_ads(world, machine):
-    """Arms of the second bandit come and go, one or all."""
-    node, arm = machine.process.node, world.rng.choice(ADS)
-    there = [one.name for one in node.config.bandits[0].arms]
-    if world.rng.random() < 0.3:
-        machine.ads = world.rng.sample(ADS, world.rng.randint(0, 2))
-        await node.set_arms(machine.ad_specs(), "ads")
-    elif arm in there:
-        await node.remove_arm(arm, "ads")
-        machine.ads = [one for one in machine.ads if one != arm]
-    else:
-        await node.add_arm(ArmSpec(arm, sigma=1.0), "ads")
-
-
-async def mistype(world):
-    """Somebody gets a range or the ignored names wrong, or right again."""
-    machine, rng = world.draw_running(), world.rng
-    if machine is not None:
-        if rng.random() < 0.5:
-            machine.reward_range = rng.choice((None, (0.0, 1.0), (0.0, 2000.0)))
-        else:
-            machine.ignore = rng.sample([one.name for one in world.machines if one is not machine], rng.randint(0, 2))
-        await machine.reconfigure()
-
-
-async def retire(world):
-    """The authority retires a life, perhaps a present one."""
-    machine = world.draw_running()
-    if machine is None:
-        return
-    lives = sorted({key[:2] for key in table_of(machine.process.node)})
-    if lives:
-        life = world.rng.choice(lives)
-        world.oracle.retired.add(life)
-        with contextlib.suppress(StoreError):  # in effect, and written later
-            await machine.process.node.notice(notices.retire(KEY, MESH, [life], int(world.clock())))
-
-
-async def expel(world):
-    """The authority expels a member, whose links end, until it has a new certificate."""
-    machine, other = world.draw_running(), world.rng.choice(world.machines)
-    if machine is not None and machine is not other:
-        world.n_issued += 1
-        other.is_expelled = True
-        world.expelled.add(other.name)
-        notice = notices.expel(KEY, MESH, other.name, world.n_issued, int(world.clock()))
-        with contextlib.suppress(StoreError):  # in effect, and written later
-            await machine.process.node.notice(notice)
-
-
-async def renew(world):
-    machine = world.rng.choice(world.machines)
-    await world.kill(machine)
-    world.renew(machine)
-    await world.start(machine)
-
-
-async def set_clock_back(world):
-    world.clock_offset -= world.rng.choice((1.0, 3600.0, 1e6))
-    if world.memory != "everything":
-        world.clock_offset += world.more.choice((0.0, 7200.0, 2e6))
-
-
-async def be_hostile(world):
-    """A member replays what it recorded, with other ttls, and says what nobody may say."""
-    machine, rng = world.draw_running(), world.rng
-    if machine is None:
-        return
-    transport = SimulatedTransport(
-        world.network, world.hostile_keys.own if world.is_signed else identity(MESH, HOSTILE)
-    )
-    malice = MALICE + SIGNED_MALICE if world.is_signed else MALICE
-    try:
-        connection = await transport.dial(machine.address, machine.name)
-        version = rng.choice((1, 2, 2, 2)) if world.is_signed else 1
-        await connection.write(codec.encode_hello(codec.Hello(MESH, HOSTILE, 7, version, "fwa(4)", "hostile")))
-        for _ in range(rng.randint(1, 5)):
-            await connection.write(rng.choice(malice)(world, rng))
-            await asyncio.sleep(rng.random())
-    except OSError:
-        pass
-    transport.die()
-
-
-def replayed(world, rng):
-    return rng.choice(world.network.recorded) if world.network.recorded else b""
-
-
-def replayed_further(world, rng):
-    """Statistics that were true when they were recorded, with any ttl."""
-    found = []
-    for data in world.network.recorded:
-        for frame in codec.Splitter().feed(data):
-            message = codec.decode(frame)
-            if isinstance(message, codec.Statistics):
-                found += message.statistics
-    some = rng.sample(found, min(len(found), 20))
-    return codec.encode_statistics([msgspec.structs.replace(one, ttl=rng.choice((0, 1, 3, 255))) for one in some])
-
-
-def impossible(world, rng):
-    """Statistics that no node may send."""
-    bad = [
-        ("x", 1, "red", 0, 0.0, 3),
-        ("x", 1, "red", 2**60, 0.0, 3),
-        ("x", 1, "red", 1, float("nan"), 3),
-        ("x", 1, "red", 1, float("inf"), 3),
-        ("x", 1, "red", 1, 1e13, 3),
-        ("x" * 200, 1, "red", 1, 1.0, 3),
-        ("x", 1, "", 1, 1.0, 3),
-        ("x", 1, "red", 1, 1.0, 0),
-    ]
-    return codec.encode_statistics([Statistic(*one) for one in rng.sample(bad, rng.randint(1, len(bad)))])
-
-
-def nonsense(world, rng):
-    notice = codec.encode_notices([rng.randbytes(90)])
-    return rng.choice((rng.randbytes(rng.randint(1, 50)), b"\xff\xff\xff\xff", notice))
-
-
-MALICE = (replayed, replayed_further, impossible, nonsense)
-
-
-def draw_question(world, machine):
-    """Among which arms of which bandit a node is to choose, and in which segment, as its arguments."""
-    rng = world.rng
-    if machine.ads is None or rng.random() < 0.5:
-        return ()
-    return rng.sample(ADS, rng.randint(1, 2)), rng.choice(SEGMENTS)
-
-
-def recorded(world):
-    """The statistics and the certificates that honest nodes have sent."""
-    messages = [codec.decode(frame) for data in world.network.recorded for frame in codec.Splitter().feed(data)]
-    messages = [one for one in messages if isinstance(one, codec.Statistics)]
-    statistics = [one for message in messages for one in message.statistics]
-    return statistics, [der for message in messages for der in message.certificates]
-
-
-def sign(world, one):
-    """A statistic, signed by the hostile member."""
-    keys = world.hostile_keys
-    signature = keys.key.sign(signed_bytes(MESH, one.key, one.values))
-    filled = dict(zip(("weight", "weighted_total", "stamp"), one.values[2:], strict=True))
-    return msgspec.structs.replace(one, **filled, certificate=certificate_id(keys.own.certificate), signature=signature)
-
-
-def own_lies(world, rng):
-    """What it says of itself is its own affair: any values, many lives and arms, stamps of another century."""
-    n, kind = rng.choice((1, 5, 80)), rng.randrange(4)
-    lies = [
-        Statistic(
-            HOSTILE, rng.randrange(3) if kind else life, rng.choice((*ARMS, f"arm {life}")), rng.randint(1, 9), 4.0, 9
-        )
-        for life in range(n)
-    ]
-    if kind == 1:
-        lies = [
-            msgspec.structs.replace(one, weight=1.0, weighted_total=2.0, stamp=rng.choice((1.0, 1e15))) for one in lies
-        ]
-    return codec.encode_statistics([sign(world, one) for one in lies], [world.hostile_keys.own.certificate])
-
-
-def speaks_for_others(world, rng):
-    """Lies about others: under its own certificate, under theirs, unsigned, of lives that there are or are not."""
-    machine = rng.choice(world.machines)
-    epoch = machine.branch.epoch if rng.random() < 0.7 and machine.branch.epoch is not None else rng.randrange(9)
-    lie = sign(world, Statistic(machine.name, epoch, rng.choice(ARMS), rng.randint(1, 10**6), 1e6, 9))
-    theirs = [one.certificate for one in recorded(world)[0] if one.origin == machine.name and one.certificate]
-    if theirs and rng.random() < 0.5:
-        lie = msgspec.structs.replace(lie, certificate=rng.choice(theirs))
-    if rng.random() < 0.2:
-        lie = msgspec.structs.replace(lie, signature=b"", certificate=b"")
-    return codec.encode_statistics([lie] * rng.choice((1, 20)), [world.hostile_keys.own.certificate])
-
-
-def tampered(world, rng):
-    """What others have signed, with something else in it; or whose signature or certificate is another."""
-    statistics, ders = recorded(world)
-    some = []
-    for one in rng.sample(statistics, min(len(statistics), 12)):
-        other = rng.choice(statistics)
-        change = rng.choice(
-            (
-                {"count": one.count + 1},
-                {"total": one.total + 1.0},
-                {"stamp": 1e9, "weight": 1.0, "weighted_total": one.total},
-                {"epoch": rng.randrange(9)},
-                {"arm": rng.choice(ARMS)},
-                {"origin": rng.choice(world.machines).name},
-                {"signature": other.signature, "certificate": other.certificate},
-                {"certificate": rng.randbytes(16)},
-                {"signature": rng.randbytes(rng.choice((1, 64, 65)))},
-                {"signature": b""},
-                {"certificate": b""},
-                {"signature": b"", "certificate": b""},
-                {},
-            )
-        )
-        some.append(msgspec.structs.replace(one, ttl=rng.choice((1, 3, 255)), **change))
-    return codec.encode_statistics(some, rng.sample(ders, min(len(ders), 5)))
-
-
-def strange_certificates(world, rng):
-    """Certificates of another authority, of no authority, cut short, and no certificates at all."""
-    name = rng.choice([HOSTILE, *(one.name for one in world.machines)])
-    key = Ed25519PrivateKey.from_private_bytes(bytes(32))
-    others = contexts_of(MESH, name, key, SIGNER, (OTHER_KEY, OTHER_AUTHORITY)).own.certificate
-    forged = contexts_of(MESH, name, key, SIGNER, (OTHER_KEY, AUTHORITY)).own.certificate
-    ders = [others, forged, forged[:-1], rng.randbytes(40), b""]
-    one = Statistic(name, 1, "red", 3, 1.0, 9, 3.0, 1.0)
-    signature = key.sign(signed_bytes(MESH, one.key, one.values))
-    lies = [
-        msgspec.structs.replace(one, certificate=certificate_id(der), signature=signature) for der in (others, forged)
-    ]
-    return codec.encode_statistics(lies, rng.sample(ders, rng.randint(1, len(ders))))
-
-
-def asks(world, rng):
-    """Asks for everything there is, and for what there is not."""
-    ids = [certificate_id(der) for der in recorded(world)[1]] + [rng.randbytes(16), b""]
-    return codec.encode_wanted(ids[:100], [*(one.name for one in world.machines), "nobody", HOSTILE])
-
-
-SIGNED_MALICE = (
-    own_lies,
-    own_lies,
-    speaks_for_others,
-    speaks_for_others,
-    tampered,
-    tampered,
-    strange_certificates,
-    asks,
-)
-
-
-def name_of(ticket):
-    """What a ticket is known by; two branches of a forked life may give the same one for different arms."""
-    return ticket.epoch, ticket.start, ticket.number
-
-
-def draw_reward(rng):
-    return rng.randrange(-(2**20), 2**20) / 64
-
-
-EVENTS, WEIGHTS = zip(
-    (observe, 40),
-    (observe_late, 10),
-    (withdraw, 4),
-    (kill, 4),
-    (restart, 8),
-    (leave, 2),
-    (lose_disk, 2),
-    (lose_most_disks, 1),
-    (restore_disk, 3),
-    (clone, 1),
-    (observe_at_clone, 3),
-    (end_clone, 2),
-    (fill_disk, 2),
-    (partition, 3),
-    (heal_partition, 4),
-    (stall, 2),
-    (cut, 5),
-    (change_arms, 4),
-    (mistype, 4),
-    (retire, 1),
-    (expel, 1),
-    (renew, 1),
-    (set_clock_back, 1),
-    (be_hostile, 4),
-    strict=True,
-)
