@@ -30,7 +30,7 @@ class Site:
     def address(self, name):
         return self.addresses.setdefault(name, f"127.0.0.1:{1000 + len(self.addresses)}")
 
-    def node(self, name, knows=(), waits_for=(), *, mesh=MESH, not_before=0, not_after=2**40, **more):
+    def node(self, name, knows=(), waits_for=(), *, mesh=MESH, not_before=0, not_after=2**40, trusts=0, **more):
         """A node that knows some neighbours' addresses, and waits for others."""
         neighbours = [NeighbourConfig(name=one, address=self.address(one)) for one in knows]
         neighbours += [NeighbourConfig(name=one) for one in waits_for]
@@ -40,7 +40,7 @@ class Site:
             config,
             transport=SimulatedTransport(self.network, identity(mesh, name, not_before, not_after)),
             store=Disk(self.folder / name, mesh, name, self.rng).open(),
-            signers=[AUTHORITIES[0].signer],
+            signers=[AUTHORITIES[trusts].signer],
             clock=lambda: 1000.0 + asyncio.get_running_loop().time(),
             rng=random.Random(self.rng.random()),
         )
@@ -508,6 +508,21 @@ def test_an_expelled_member_is_out_until_it_has_a_new_certificate(tmp_path):
             async with site.node("b", ["a"], not_before=200):
                 await asyncio.sleep(1)
                 assert is_up(a, "b")
+
+    run(main())
+
+
+def test_an_expulsion_outlasts_its_authority_and_a_restart(tmp_path):
+    async def main():
+        site = Site(tmp_path)
+        async with site.node("a", waits_for=["b"]) as a:
+            await a.notice(notices.expel(AUTHORITIES[0].key, MESH, "b", 200, 1))
+        for _ in range(2):
+            # Else a certificate of the new authority from before that would count again.
+            async with site.node("a", waits_for=["b"], trusts=1) as a, site.node("b", ["a"], not_before=100, trusts=1):
+                await asyncio.sleep(1)
+                assert counters(a, "refused_expelled") > (0,)
+                assert a.state().caps["notices"].used == 0
 
     run(main())
 

@@ -10,6 +10,7 @@ import asyncio
 import logging
 import random
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from typing import Final
 
 from ..errors import InputError, NoticeError, RefusedError
@@ -197,8 +198,11 @@ class Parts:
             try:
                 self.board.post(data)
             except NoticeError as error:
-                # Its authority is not trusted any more. What it retired stays retired: that is stored apart.
-                note(LOG, logging.WARNING, "stored notice dropped", reason=error)
+                # Its authority is not trusted any more. Whom it expelled stays expelled, and what it retired, which is
+                # stored apart, stays retired.
+                note(LOG, logging.WARNING, "stored notice is not passed on any more", reason=error)
+                with suppress(NoticeError):
+                    self.board.remember(data)
 
     async def open(self) -> None:
         """Start all tasks, and open sockets."""

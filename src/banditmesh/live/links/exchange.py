@@ -30,7 +30,7 @@ from ..member import Member
 from ..statistics import Statistic, certificate_id
 from . import codec
 from .codec import Hello, Wanted
-from .notices import Expulsion, Retirement
+from .notices import Expulsion, Retirement, read
 
 if TYPE_CHECKING:
     from ..signing import Signing
@@ -88,12 +88,25 @@ class Board:
             raise NoticeError(f"at most {self._most} notices are kept (caps.notices), got one more")
         self.notices[notice] = data
         self._bytes.add(data)
-        if isinstance(notice, Expulsion):
-            self.expelled[notice.node] = max(notice.before, self.expelled.get(notice.node, 0))
+        self._expel(notice)
         for peer, waiting in self._waiting.items():
             if peer != sender:
                 waiting[data] = None
         return notice
+
+    def remember(self, data: bytes) -> None:
+        """Let a stored notice stay in effect whose authority is not trusted any more; it is not passed on.
+
+        Raises
+        ------
+        NoticeError
+            It is no notice.
+        """
+        self._expel(read(data))
+
+    def _expel(self, notice: Retirement | Expulsion) -> None:
+        if isinstance(notice, Expulsion):
+            self.expelled[notice.node] = max(notice.before, self.expelled.get(notice.node, 0))
 
     def why_banned(self, identity: Identity) -> str | None:
         """Why a certificate is not accepted any more, if so."""

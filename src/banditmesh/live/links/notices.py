@@ -149,13 +149,7 @@ def verify(data: bytes, signers: Iterable[Signer]) -> Retirement | Expulsion:
         ...
     banditmesh.errors.NoticeError: a notice must have 65 to 65536 bytes, got 15
     """
-    if not SIGNATURE_BYTES < len(data) <= MAX_NOTICE:
-        raise NoticeError(f"a notice must have {SIGNATURE_BYTES + 1} to {MAX_NOTICE} bytes, got {len(data)}")
-    signature, signed = data[:SIGNATURE_BYTES], data[SIGNATURE_BYTES:]
-    try:
-        notice = _decode_signed(signed)
-    except _UNFIT:
-        raise NoticeError("a notice must be a signature and a msgpack array, got other bytes") from None
+    signature, signed, notice = _split(data)
     signer = next((one for one in signers if one.id == notice.authority), None)
     if signer is None:
         authority = notice.authority[:ID_BYTES].hex()
@@ -165,6 +159,29 @@ def verify(data: bytes, signers: Iterable[Signer]) -> Retirement | Expulsion:
     if notice.mesh != signer.mesh:
         raise NoticeError(f"a notice must be for the mesh {signer.mesh!r}, got one for {notice.mesh[:128]!r}")
     return _read(notice)
+
+
+def read(data: bytes) -> Retirement | Expulsion:
+    """What a notice says, whoever signed it: for those that were verified before they were stored.
+
+    Raises
+    ------
+    NoticeError
+        It is no notice.
+    """
+    return _read(_split(data)[2])
+
+
+def _split(data: bytes) -> tuple[bytes, bytes, _Signed]:
+    """The signature of a notice, what is signed, and that decoded."""
+    if not SIGNATURE_BYTES < len(data) <= MAX_NOTICE:
+        raise NoticeError(f"a notice must have {SIGNATURE_BYTES + 1} to {MAX_NOTICE} bytes, got {len(data)}")
+    signature, signed = data[:SIGNATURE_BYTES], data[SIGNATURE_BYTES:]
+    try:
+        notice = _decode_signed(signed)
+    except _UNFIT:
+        raise NoticeError("a notice must be a signature and a msgpack array, got other bytes") from None
+    return signature, signed, notice
 
 
 def _read(notice: _Signed) -> Retirement | Expulsion:
