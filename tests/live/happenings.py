@@ -185,8 +185,21 @@ async def change_arms(world):
     if machine is not None and machine.ads is not None and rng.random() < 0.6:
         await change_ads(world, machine)
     elif machine is not None:
-        machine.arms = world.rng.sample(world.arms, world.rng.randint(1, len(world.arms)))
-        await machine.process.node.set_arms(machine.specs())
+        old, machine.arms = machine.arms, world.rng.sample(world.arms, world.rng.randint(1, len(world.arms)))
+        if not await is_done(world, machine.process.node.set_arms(machine.specs())):
+            machine.arms = old
+
+
+async def is_done(world, change):
+    """Whether arms could be changed; there may be no room for them."""
+    try:
+        await change
+    except InputError as refusal:
+        if "caps.arms" not in str(refusal) or world.caps == Caps():
+            raise
+        world.seen["arms refused"] += 1
+        return False
+    return True
 
 
 async def change_ads(world, machine):
@@ -194,13 +207,14 @@ async def change_ads(world, machine):
     node, arm = machine.process.node, world.rng.choice(ADS)
     there = [one.name for one in node.config.bandits[0].arms]
     if world.rng.random() < 0.3:
-        machine.ads = world.rng.sample(ADS, world.rng.randint(0, 2))
-        await node.set_arms(machine.ad_specs(), "ads")
+        old, machine.ads = machine.ads, world.rng.sample(ADS, world.rng.randint(0, 2))
+        if not await is_done(world, node.set_arms(machine.ad_specs(), "ads")):
+            machine.ads = old
     elif arm in there:
         await node.remove_arm(arm, "ads")
         machine.ads = [one for one in machine.ads if one != arm]
     else:
-        await node.add_arm(ArmSpec(arm, sigma=1.0), "ads")
+        await is_done(world, node.add_arm(ArmSpec(arm, sigma=1.0), "ads"))
 
 
 async def mistype(world):

@@ -155,6 +155,19 @@ def test_segments_count_towards_the_cap_of_arms():
         member.choose(0.0, bandit="ads", segment="fr")
 
 
+def test_arms_that_were_observed_and_went_count_towards_the_cap_of_arms():
+    member = make(arms=["red", "blue"], caps=Caps(arms=3))
+    observe(member, ("red", 1.0), ("blue", 1.0))
+    member.set_arms([ArmSpec("green", sigma=1.0)])
+    with pytest.raises(InputError, match=r"at most 3 arms \(caps.arms\), with those .* observed, got 4"):
+        member.set_arms([ArmSpec("grey", sigma=1.0), ArmSpec("green", sigma=1.0)])
+    with pytest.raises(InputError, match=r"at most 3 arms in all segments \(caps.arms\), got segment 'de' more"):
+        member.choose(0.0, segment="de")
+    # What was never observed makes room when it goes, and what was observed may come back.
+    member.set_arms([ArmSpec("grey", sigma=1.0), ArmSpec("red", sigma=1.0)])
+    assert member.snapshot().caps["arms"].used == 3
+
+
 def test_where_segments_are_listed_any_other_is_answered_without_one():
     member = with_ads(segments=["de", "fr"])
     assert [member.choose(0.0, bandit="ads", segment=one).segment for one in ("de", "us", "fr", "x" * 500)] == [

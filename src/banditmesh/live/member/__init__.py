@@ -298,7 +298,7 @@ class Member:
         if spec is None and arm not in self._ledger.own:
             if not has_ticket:
                 raise InputError(f"a reward must be of an arm of node {self.node!r}, got one of {arm!r}")
-            if not self._table.roster.has_room_for_arm(arm):
+            if not self._table.roster.has_room_for_arms([arm]):
                 raise InputError(f"there may be at most {self.caps.arms} arms (caps.arms), got one more, {arm!r}")
         return (spec or ArmSpec(arm)).check_reward(reward)
 

@@ -116,10 +116,10 @@ class Bandits:
 
     def check(self, specs: Sequence[BanditSpec]) -> None:
         """Refuse bandits that there cannot be, in the segments that there are."""
-        n_arms = 0
+        n_arms, agents_of = 0, dict[str, list[str]]()
         for spec in specs:
             bandit = self._bandits.get(spec.name) or Bandit(spec)
-            agents = self._names(bandit, bandit.agents or [""])
+            agents = agents_of[spec.name] = self._names(bandit, bandit.agents or [""])
             n_arms += len(spec.arms) * len(agents)
             if len({one.name for one in spec.arms}) < len(spec.arms) or n_arms > self._caps.arms:
                 names = checks.shown([one.name for one in spec.arms])
@@ -129,6 +129,14 @@ class Bandits:
                     for problem in name_problems(agents, arm.name):
                         raise InputError(problem)
             spec.policy.require(policy_arms(spec.arms))
+        own, most = self._ledger.own, self._caps.arms
+        if n_arms + len(own) > most:
+            # What this life has observed stays, whether or not the node still has the arm.
+            wanted = {arm_name(one, arm.name) for spec in specs for one in agents_of[spec.name] for arm in spec.arms}
+            n_arms = len(wanted | own.keys())
+            if n_arms > most and not wanted <= own.keys() | self.holder.keys():
+                with_own = "with those that this life has observed"
+                raise InputError(f"there may be at most {most} arms (caps.arms), {with_own}, got {n_arms}")
 
     def _change(self, bandit: Bandit, arms: Sequence[ArmSpec]) -> bool:
         """Give a bandit other arms; whether something was refused of which the range is another one now."""
@@ -254,12 +262,13 @@ class Bandits:
         most = self._caps.segments
         if len(bandit.agents) > most:
             return f"bandit {bandit.spec.name!r} may have at most {most} segments (caps.segments), got {segment!r} more"
-        if len(self.holder) + len(bandit.arms) > self._caps.arms:
+        agent = agent_name(bandit.spec.name, segment)
+        if not self._table.roster.has_room_for_arms(arm_name(agent, arm) for arm in bandit.arms):
             return (
                 f"there may be at most {self._caps.arms} arms in all segments (caps.arms), got segment {segment!r} more"
             )
         for arm in bandit.arms:
-            for problem in name_problems(self._names(bandit, [segment]), arm):
+            for problem in name_problems([agent], arm):
                 return problem
         return None
 

@@ -118,9 +118,10 @@ class Roster:
         if not self._arms[arm]:
             del self._arms[arm]
 
-    def has_room_for_arm(self, arm: str) -> bool:
-        """Whether the node may have observed that arm itself."""
-        return arm in self._arms or len(self._arms) < self._caps.arms
+    def has_room_for_arms(self, arms: Iterable[str]) -> bool:
+        """Whether the node may have these arms, or have observed them, too."""
+        n_new = sum(arm not in self._arms for arm in arms)
+        return not n_new or len(self._arms) + n_new <= self._caps.arms
 
     def room_for_own(self) -> int:
         """How many more entries of its own earlier lives the node may hear of; below 0 if it lived through more."""
