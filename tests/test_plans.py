@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import banditmesh as bm
-from banditmesh.sim.compiled import plans, spreading
+from banditmesh.sim.compiled import plans, replicates, spreading
 from banditmesh.sim.compiled.plans import Rooms, part_bounds, parts_for
 
 
@@ -82,7 +82,8 @@ def test_plans_of_rules_whose_learners_meet_several_decisions_keep_how_copies_en
 )
 def test_threads_that_share_a_replicate_change_nothing(protocol, sums, monkeypatch):
     problem = bm.Problem.paper("er", seed=0)
-    settings = {"horizon": 40, "replicates": 1, "every": [1 + v % 2 for v in range(100)], "record_every": 3}
+    every = [1 + v % 2 for v in range(100)]
+    settings = {"horizon": 40, "replicates": 1, "every": every, "record_every": 3, "link_traffic": True}
     alone, reference = both(problem, protocol, **settings)
     assert alone == reference
     monkeypatch.setattr(plans, "SHARED_FROM", 1)
@@ -93,6 +94,35 @@ def test_threads_that_share_a_replicate_change_nothing(protocol, sums, monkeypat
         monkeypatch.setattr(spreading, "WAITING", 7)
     for threads in (1, 2, 3):
         assert bm.simulate(problem, protocol, seed=0, engine="compiled", threads=threads, **settings) == alone
+
+
+@pytest.mark.parametrize("record_every", [1, 7])
+@pytest.mark.parametrize(
+    ("protocol", "of_agents"),
+    [
+        (bm.FwA(4), False),
+        (HubsAbsorb(3), False),
+        (bm.IRS(), True),
+        (bm.Flooding(6, emission=bm.Contested()), True),
+        (bm.Flooding(3, emission=bm.Growth(0.3)), True),
+    ],
+    ids=["fwa", "hubs", "irs", "contested", "growth"],
+)
+def test_links_of_planned_messages_are_counted_as_the_reference_counts_them(
+    protocol, of_agents, record_every, rules, monkeypatch
+):
+    found = []
+    find = plans._ways
+    monkeypatch.setattr(plans, "_ways", lambda *given: found.append(find(*given)) or found[-1])
+    # Chunks end anywhere in a record, and what is under way at the horizon is not sent.
+    monkeypatch.setattr(replicates, "MADE_BUDGET", 4 * 100 * 4)
+    problem = bm.Problem.paper("ba", seed=0)
+    compiled, reference = both(problem, protocol, horizon=24, rules=rules, record_every=record_every, link_traffic=True)
+    assert compiled == reference
+    assert np.array_equal(compiled.link_traffic.sum(axis=(1, 2)), compiled.transmissions[:, -1])
+    # By the published rules FwA is walked, copy by copy, and needs no plan.
+    assert {ways.of_agents for ways in found} == ({of_agents} if found else set())
+    assert found or (rules == "published" and not of_agents)
 
 
 def test_long_and_short_lists_of_learners_of_sums_far_apart_keep_their_order(monkeypatch):

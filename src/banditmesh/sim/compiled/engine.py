@@ -2,7 +2,7 @@
 
 Equal to the reference engine, bit for bit. By the sound rules, and under static Flooding by either, a message's fate is
 known when it is made: it is looked up in a *plan* that all replicates share, or worked out at once where no plan is
-possible (draws, dynamic networks, link traffic) or worth its memory. For other protocols the published rules, whose
+possible (draws, dynamic networks) or worth its memory. For other protocols the published rules, whose
 memory forgets, need every copy to be *walked*. Statistics that are *merged* along a tree have rounds of their own, and
 so has a *quiet* run, in which nothing is sent.
 

@@ -20,10 +20,11 @@ from . import crew
 from .bitsets import WORD
 from .crew import Stop
 from .kernels import fate
-from .kernels.layout import UNIT, Fates, Plan, Rule, Scratch, Search
+from .kernels.layout import UNIT, Fates, Plan, Rule, Scratch, Search, Ways
 from .kernels.planning import DEGREE_AND_FIRST, HALF, HELD, N_COLUMNS, N_TALLIES, plan_slots
 from .kernels.sets import N_SETS
 from .kernels.spread import spread_slots
+from .kernels.ways import find_ways
 from .packing import Packed, no_faults, no_links, traits
 
 #: The most memory that a plan may take, in bytes; beyond it messages are spread one by one.
@@ -91,7 +92,7 @@ class Outline(NamedTuple):
 
 def pays(run: Run) -> bool:
     """Whether a plan is possible and would save work."""
-    if run.relaying is None or not traits(run).is_settled or run.link_traffic or traits(run).compares_sums:
+    if run.relaying is None or not traits(run).is_settled or traits(run).compares_sums:
         return False
     if isinstance(run.memory, Window):
         # What is heard goes to the block of its round, which is not looked up in plans.
@@ -123,23 +124,33 @@ def outline(packed: Packed, rule: Rule, n_parts: int, stop: Stop) -> Outline | N
     """What a plan for `n_parts` parts would be; None if it does not pay or does not fit its budget."""
     if not pays(packed.run):
         return None
-    # A plan cannot have more learners than this: of every slot, all holders of its arm.
-    bound = _outlined(packed, rule, n_parts, packed.n_pairs, is_bound=True)
+    assert packed.network is not None
+    # A plan cannot have more learners than this: of every slot, all holders of its arm. Nor can a message be sent more
+    # often than each agent tells all its neighbours once, and by the published rules its origin twice.
+    most_sent = len(packed.network.indices) + packed.most_degree
+    bound = _outlined(packed, rule, n_parts, packed.n_pairs, most_sent, is_bound=True)
     if bound.n_bytes <= min(PLAN_BUDGET, memory.TRIFLE):
         return bound
-    if not _is_affordable(_outlined(packed, rule, n_parts, 0.0).n_bytes):
+    if not _is_affordable(_outlined(packed, rule, n_parts, 0.0, 0.0).n_bytes):
         return None
-    n_learners = float(sampled_fates(packed, rule, stop)[fate.HEARD]) * len(packed.agents.arms)
-    estimated = _outlined(packed, rule, n_parts, n_learners)
+    sampled = sampled_fates(packed, rule, stop)
+    n_learners = float(sampled[fate.HEARD]) * len(packed.agents.arms)
+    estimated = _outlined(packed, rule, n_parts, n_learners, float(sampled[fate.SENT]))
     return estimated if _is_affordable(estimated.n_bytes) else None
 
 
-def _outlined(packed: Packed, rule: Rule, n_parts: int, n_learners: float, is_bound: bool = False) -> Outline:
+def _outlined(
+    packed: Packed, rule: Rule, n_parts: int, n_learners: float, n_sent: float, is_bound: bool = False
+) -> Outline:
+    """A plan with so many learners, whose messages are each sent so often."""
     n_slots, n_holders = len(packed.agents.arms), int(np.diff(packed.holder_starts).max())
     by_rank = 4.0 * n_learners > WIDE_BUDGET and n_holders <= MAX_RANKS
     of_slots = 4.0 + (4.0 * n_parts + (16.0 if _counts_ended(rule) else 8.0)) * rule.reach
     # Learners of a slot fill whole units, half of one in vain.
     n_bytes = of_slots * n_slots + (2.0 if by_rank else 4.0) * (n_learners + UNIT / 2 * n_slots)
+    if packed.run.link_traffic:
+        n_ways = packed.run.problem.n_agents if _are_of_agents(rule) else n_slots
+        n_bytes += n_ways * (8.0 * (rule.reach + 1) + 4.0 * n_sent)
     return Outline(n_learners, n_parts, by_rank, is_bound, n_bytes)
 
 
@@ -151,6 +162,11 @@ def _is_affordable(n_bytes: float) -> bool:
 def _counts_ended(rule: Rule) -> bool:
     """Whether a plan must keep how copies end: agents that learn, or those that do not, meet several decisions."""
     return rule.decision.shape[2] > 1 or (rule.stop_before_use and bool((rule.decision == STOP).any()))
+
+
+def _are_of_agents(rule: Rule) -> bool:
+    """Whether all messages of an agent take the same ways: whether holders relay just as others do."""
+    return rule.reach == 1 or bool((rule.decision[0] == rule.decision[1]).all())
 
 
 def sampled_fates(packed: Packed, rule: Rule, stop: Stop) -> NDArray[np.float64]:
@@ -269,6 +285,7 @@ def make_plan(n_slots: int, reach: int, n_parts: int = 1, n_learners: int = 0, n
         ended=np.zeros((0, reach, 2), dtype=np.int32),
         learners=np.empty(n_learners, dtype=np.int32),
         ranks=np.empty(n_ranks, dtype=np.uint16),
+        ways=Ways(False, np.zeros((0, reach + 1), dtype=np.int64), np.zeros(0, dtype=np.int32)),
     )
 
 
@@ -285,9 +302,23 @@ def build(packed: Packed, rule: Rule, outlined: Outline, threads: int, stop: Sto
         if _counts_ended(rule):
             plan = plan._replace(ended=np.zeros((n_slots, rule.reach, 2), dtype=np.int32))
         if _plan_shares(packed, rule, outlined.n_parts, threads, Rooms(n_learners), plan, stop):
-            return plan
+            return plan._replace(ways=_ways(packed, rule, plan, stop)) if packed.run.link_traffic else plan
         # As far as 32 bits count units: several times what a plan may take.
         n_learners = min(2 * n_learners, UNIT * np.iinfo(np.int32).max)
+
+
+def _ways(packed: Packed, rule: Rule, plan: Plan, stop: Stop) -> Ways:
+    """Which links the messages of a plan take; the plan says how often each is sent."""
+    assert packed.network is not None
+    of_agents, reach = _are_of_agents(rule), rule.reach
+    n_sent = plan.records[packed.agents.offsets[:-1] if of_agents else slice(None), -reach:]
+    ends = np.zeros((len(n_sent), reach + 1), dtype=np.int64)
+    ends[:, 1:] = np.cumsum(n_sent, dtype=np.int64).reshape(n_sent.shape)
+    ends[1:, 0] = ends[:-1, -1]
+    ways = Ways(of_agents, ends, np.empty(ends[-1, -1], dtype=np.int32))
+    find_ways(packed.network, packed.agents, rule, make_scratch(packed), ways, stop.flag)
+    stop.check()
+    return ways
 
 
 class Rooms:

@@ -40,6 +40,8 @@ from .timeline import Timeline, rounds_at_once, row_bytes
 TAPE_BUDGET: Final = 2**22
 #: And that what arms pay in these rounds may take.
 WORLD_BUDGET: Final = 2**22
+#: And that is noted of the messages made in them, where it is counted which links they take.
+MADE_BUDGET: Final = 2**22
 #: How many rewards Python draws before anything else is looked at.
 SLOTS_AT_ONCE: Final = 2**14
 #: The most rounds that are simulated in one go; also how many of a dynamic network are laid out at once.
@@ -161,6 +163,8 @@ class Replicate:
         self._timeline: Timeline | None = None
         self._link_counts = LinkCounts(n_agents, run.records)
         self._on_link = np.zeros(0, dtype=np.int64)
+        #: Whether it is noted which messages are made, so that it can be counted which links they take.
+        self._notes_made = plan is not None and len(plan.ways.ends) > 0
         network = run.problem.network
         self._static = packed.network
         if run.protocol.most_hops == 0 and not run.link_traffic:
@@ -182,6 +186,8 @@ class Replicate:
         self.longest_chunk = min(_longest_chunk(run), self._outages.longest_chunk)
         if self._timeline is not None:
             self.longest_chunk = min(self.longest_chunk, rounds_at_once(_row_bytes(packed), LONGEST_WINDOW))
+        if self._notes_made:
+            self.longest_chunk = max(1, min(self.longest_chunk, MADE_BUDGET // (4 * n_agents)))
         if packed.traits.has_tape:
             self.longest_chunk = max(1, min(self.longest_chunk, TAPE_BUDGET // (8 * n_slots)))
 
@@ -244,6 +250,7 @@ class Replicate:
         assert network is not None
         laws = self._laws(first, last)
         tape = self._tape_of(first, last, laws) if self.packed.traits.has_tape else np.zeros((1, 0))
+        n_made = last - first if self._notes_made else 0
         return Chunk(
             first=first,
             network=network,
@@ -260,6 +267,7 @@ class Replicate:
             stop=self.stop.flag,
             regret=np.zeros(last - first),
             sent=np.zeros(last - first, dtype=np.int64),
+            made=np.empty((n_made, self.packed.run.problem.n_agents), dtype=np.int32),
         )
 
     def _static_links(self, first: int, last: int) -> OnLinks:

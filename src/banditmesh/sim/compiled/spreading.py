@@ -16,6 +16,7 @@ from .kernels import fate
 from .kernels.layout import Chunk, Plan
 from .kernels.planned import deliver_part, sum_in_order
 from .kernels.special import Kernels
+from .kernels.ways import count_on_links
 from .packing import Packed
 from .plans import Outline, count_fates, make_fates, make_plan, make_scratch, part_bounds, relayed_and_learned
 from .replicates import Replicate, make_messages, make_waiting, own_workspace
@@ -87,12 +88,16 @@ class Spread(Replicate):
         if self._plan is None and self.rule.ttl > 0:
             self._spread(chunk, last)
             return
+        plan = self._plan or make_plan(0, 0)
         if self._n_parts > 1:
             self._simulate_in_parts(chunk, last)
-            return
-        plan = self._plan or make_plan(0, 0)
-        self.kernels.plan_rounds(last, chunk, self.arrays, plan, self._records, self._sent_ahead)
+        else:
+            self.kernels.plan_rounds(last, chunk, self.arrays, plan, self._records, self._sent_ahead)
         self.stop.check()
+        if len(chunk.made):
+            n_made = np.zeros(self.packed.run.problem.n_agents, dtype=np.int64)
+            count_on_links(chunk.first, self.packed.run.horizon, chunk.made, plan.ways, n_made, chunk.links, self.stop.flag)
+            self.stop.check()
 
     def _simulate_in_parts(self, chunk: Chunk, last: int) -> None:
         """The same by a plan, one thread for each part of the agents.

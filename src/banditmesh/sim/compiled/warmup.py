@@ -85,7 +85,7 @@ def equals_reference(run: Run) -> bool:
         np.array_equal(getattr(ours, name), getattr(theirs, name))
         # Kernels for threads that share a replicate are others.
         for ours in compiled.run_all(small, 1, lambda *_: None, threads_each=2 if _may_be_shared(run) else 1)
-        for name in ("regret", "transmissions", "traffic", "pulls")
+        for name in ("regret", "transmissions", "traffic", "pulls", *["link_traffic"] * small.link_traffic)
     )
 
 
@@ -117,7 +117,8 @@ def is_prompt(run: Run) -> bool:
 def _kind(run: Run) -> tuple[object, ...]:
     delivery = compiled.delivery_of(run)
     by_plan = delivery is Spread and (plans.pays(run) or run.protocol.most_hops == 0)
-    which = run.problem.is_dynamic, traits(run).has_tape, _may_be_shared(run), run.means_change
+    counts_links = run.link_traffic and plans.pays(run)
+    which = counts_links, run.problem.is_dynamic, traits(run).has_tape, _may_be_shared(run), run.means_change
     return compiled.kernels_of(run), delivery, by_plan, *which
 
 
@@ -150,8 +151,8 @@ def _small(run: Run) -> Run:
         tape=None,
         means=None,
         records=np.arange(1, _HORIZON + 1),
-        # Link traffic is counted without a plan.
-        link_traffic=not plans.pays(run),
+        # Without a plan the same kernels count links; by a plan, others.
+        link_traffic=run.link_traffic or not plans.pays(run),
     )
 
 

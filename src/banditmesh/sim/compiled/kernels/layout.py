@@ -286,6 +286,19 @@ class Fates(NamedTuple):
     sent_ahead: Int64s
 
 
+class Ways(NamedTuple):
+    """Which links the copies of planned messages take, where they are counted; without rows otherwise.
+
+    Hop h of row k's message sends a copy along each of the places `places[ends[k, h - 1] : ends[k, h]]` in the
+    network's indices. Rows are slots; or agents, if `of_agents`, where all messages of an agent take the same ways.
+    """
+
+    of_agents: bool
+    #: (rows, reach + 1)
+    ends: Int64s
+    places: Int32s
+
+
 class Plan(NamedTuple):
     """Where every message of a static network goes, by the slot that was pulled.
 
@@ -306,6 +319,7 @@ class Plan(NamedTuple):
     ended: Int32s
     learners: Int32s
     ranks: Ranks
+    ways: Ways
 
 
 class Search(NamedTuple):
@@ -477,8 +491,9 @@ class Chunk(NamedTuple):
     Row t - first of the arrays is round t. By arm, `means` are what regret is judged by, and `law_a` and `law_b` the
     numbers of the laws; either has a single row if it is the same in all rounds. `means_change` says whether means are
     by round: then each agent's best mean is looked up. If `clocks` is empty, kernels work them out. Without a tape,
-    `tape` and `codes` are not read; `codes` says which of its values a reward of the tape is. A kernel that finds
-    `stop` set returns at once.
+    `tape` and `codes` are not read; `codes` says which of its values a reward of the tape is. By plans whose ways are
+    counted, `made` is left with the slot of each agent's message, -1 if there is none; otherwise it has no rows. A kernel
+    that finds `stop` set returns at once.
     """
 
     first: int
@@ -496,6 +511,8 @@ class Chunk(NamedTuple):
     stop: Int64s
     regret: Floats
     sent: Int64s
+    #: (rounds, agents)
+    made: Int32s
 
 
 class Arrays(NamedTuple):

@@ -74,6 +74,15 @@ def keep_messages(
 
 
 @helper
+def note_made(row: int, pulls: Pulls, made: Int32s) -> None:
+    """Leave which messages are made in a round, where it is counted which links they take."""
+    if len(made) > 0:
+        slots = pulls.slots
+        for v in range(pulls.first, pulls.last):
+            made[row, v] = slots[v]
+
+
+@helper
 def learners_at(
     v: np.uint64, row: np.uint64, hop: int, part: int, n_parts: int, ring: Int32s
 ) -> tuple[np.uint64, np.uint64]:
@@ -180,6 +189,7 @@ def plan_rounds(last: int, chunk: Chunk, arrays: Arrays, plan: Plan, ring: Int32
             return
         if reach > 0:
             keep_messages(t, reach, arrays.pulls, plan, messages, ring, sent_ahead)
+            note_made(t - first, arrays.pulls, chunk.made)
             chunk.sent[t - first] = take_sent(t % reach, reach, sent_ahead)
             counts[fate.STALE] += deliver_by_plan(t, reach, ZERO, 1, arms, holders, messages, plan, ring, state, stop)
 
@@ -201,6 +211,7 @@ def pull_part(
     if rule.emission != EVERY_PULL:
         emit(t, agents, rule, pulls, state)
     keep_messages(t, rule.reach, pulls, plan, arrays.messages, ring, sent_ahead)
+    note_made(t - chunk.first, pulls, chunk.made)
     n_sent: int = take_sent(t % rule.reach, rule.reach, sent_ahead)
     return n_sent
 
