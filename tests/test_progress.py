@@ -129,3 +129,20 @@ def test_steps_are_told_before_each_simulation_and_at_the_end():
     steps.end()
     assert calls == [(0, 2, "one"), (1, 2, "two"), (2, 2, "done")]
     progress.Steps(1, None).begin("nobody watches")
+
+
+def test_without_a_terminal_a_line_comes_once_a_minute_to_whoever_asked_for_lines(monkeypatch):
+    lines, now = [], [0.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    with Progress(None, 200, "frontier", notice=lines.append) as bar:
+        for now[0] in (30.0, 59.0, 60.0, 90.0, 119.0, 130.0):
+            bar.advance(20)
+    assert lines == [
+        "frontier: 30% of 200 rounds done after 60 seconds, about 2 minutes left",
+        "frontier: 60% of 200 rounds done after 2 minutes, about 87 seconds left",
+    ]
+    for wish in (False, True, print):
+        with Progress(wish, 2, "frontier", notice=lines.append) as bar:
+            now[0] += 100.0
+            bar.advance(2)
+    assert len(lines) == 2

@@ -41,7 +41,7 @@ from ..protocols.notation import as_emission, needs_ttl, protocol_or_class, writ
 from ..rules import PUBLISHED
 from ..settings.parts import as_policy
 from ..sim.engine import OWN_CHOICE, check_changes_come
-from ..sim.progress import Progress
+from ..sim.progress import Progress, duration
 from ..sim.run import ProgressCallback
 from .configurations import LISTENS, Configuration, Frontier
 from .entries import check_memories, policy_labels, read_policies
@@ -150,7 +150,8 @@ def frontier(
     progress : bool or callable, optional
         As for `simulate`, over all configurations together.
     notice : callable, optional
-        Called with a line for the user: after the first rounds, how long the rest may take.
+        Called with a line for the user: if it goes from coarse to fine, how long everything would take; and where there
+        is no terminal for a bar, once a minute, how much is done.
     **settings
         Other arguments of `simulate`: policy, rules, every, engine, threads and so on.
 
@@ -222,7 +223,8 @@ def frontier(
             notice(_estimate(first, horizon, replicates, settings))
 
     total = len(grid) * horizon * replicates
-    with Progress(progress, total, "frontier") as bar, executor_or_none(executor, workers) as opened:
+    bar_or_lines = Progress(progress, total, "frontier", notice=notice)
+    with bar_or_lines as bar, executor_or_none(executor, workers) as opened:
         bench = Bench(problem, simulated, opened, kept, bar)
         if prune:
             found = screen(bench, grid, horizon, replicates, limits, tolerance, problem.n_agents, begun, chosen)
@@ -290,10 +292,8 @@ def _estimate(first: Mapping[str, Measured], horizon: int, replicates: int, sett
     """How long everything would take, in words."""
     threads = min(settings.get("threads") or count_cores(), replicates)
     seconds = sum(one.seconds for one in first.values()) * horizon * replicates / threads
-    units = ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes"), (1.0, "seconds"))
-    size, unit = next((pair for pair in units if seconds >= 2 * pair[0]), units[-1])
     return (
-        f"{len(first)} configurations would take about {max(1, round(seconds / size))} {unit} with {threads} threads; "
+        f"{len(first)} configurations would take about {duration(seconds)} with {threads} threads; "
         "what is over the budget, not worth its cost or beaten is left out early, and then it mostly takes far less"
     )
 

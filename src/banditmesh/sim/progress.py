@@ -13,6 +13,8 @@ from .run import ProgressCallback
 
 #: By default a bar appears only when a run has taken this many seconds.
 PATIENCE: Final = 2.0
+#: Where there is no bar, a line about so often, in seconds.
+PAUSE: Final = 60.0
 #: Called with the number of simulations done, the number in all, and what comes next.
 StepCallback: TypeAlias = Callable[[int, int, str], None]
 
@@ -87,6 +89,19 @@ def patient_bar(label: str, unit: str) -> Iterator[ProgressCallback | None]:
         yield progress.show if progress.may_show else None
 
 
+def duration(seconds: float) -> str:
+    """A time in words, in the largest unit of which there are at least two.
+
+    Examples
+    --------
+    >>> duration(0.2), duration(100), duration(200), duration(86400)
+    ('1 seconds', '100 seconds', '3 minutes', '24 hours')
+    """
+    units = ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes"), (1.0, "seconds"))
+    size, unit = next((pair for pair in units if seconds >= 2 * pair[0]), units[-1])
+    return f"{max(1, round(seconds / size))} {unit}"
+
+
 class Progress:
     """Counts rounds and shows them as the caller wished.
 
@@ -100,19 +115,35 @@ class Progress:
         What runs.
     unit : str
         What is counted, if not rounds.
+    notice : callable, optional
+        If nothing was wished and there is no terminal, called with a line once a minute.
 
     Attributes
     ----------
     may_show : bool
         Whether there may be a bar.
+
+    Examples
+    --------
+    >>> with Progress(None, 100, "fwa", notice=print) as progress:
+    ...     progress.advance(50)  # no line yet: a minute has not passed
     """
 
-    def __init__(self, wish: bool | ProgressCallback | None, total: int, label: str, unit: str = "rounds") -> None:
+    def __init__(
+        self,
+        wish: bool | ProgressCallback | None,
+        total: int,
+        label: str,
+        unit: str = "rounds",
+        notice: Callable[[str], None] | None = None,
+    ) -> None:
         if wish is not None and not isinstance(wish, bool) and not callable(wish):
             raise InputError(f"progress must be True, False or a callable, got {wish!r}")
         self._callback = wish if callable(wish) else None
         self.may_show = wish is True or (wish is None and sys.stderr.isatty())
-        self._show_from = time.monotonic() + (0.0 if wish is True else PATIENCE)
+        self._began = self._said = time.monotonic()
+        self._show_from = self._began + (0.0 if wish is True else PATIENCE)
+        self._notice = notice if wish is None and not self.may_show else None
         self._total = total
         self._label = label
         self._unit = unit
@@ -133,6 +164,14 @@ class Progress:
             self._callback(self._done, self._total)
         if self.may_show:
             self.show(self._done, self._total)
+        if self._notice is not None and time.monotonic() - self._said >= PAUSE:
+            self._said = time.monotonic()
+            self._notice(self._line(self._said - self._began))
+
+    def _line(self, seconds: float) -> str:
+        share = self._done / self._total
+        left = f", about {duration(seconds * (1 - share) / share)} left" if 0 < share < 1 else ""
+        return f"{self._label}: {share:.0%} of {self._total:,} {self._unit} done after {duration(seconds)}{left}"
 
     def show(self, done: int, total: int) -> None:
         """Show so much as done, if it is time for a bar."""
