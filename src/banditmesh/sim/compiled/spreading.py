@@ -19,7 +19,7 @@ from .kernels.special import Kernels
 from .kernels.ways import count_on_links
 from .packing import Packed
 from .plans import Outline, count_fates, make_fates, make_plan, make_scratch, part_bounds, relayed_and_learned
-from .replicates import Replicate, make_messages, make_waiting, own_workspace
+from .replicates import MADE_BUDGET, Replicate, make_messages, make_waiting, own_workspace
 
 #: The sums of up to this many slots are near: they stay in a processor's own cache. To others, this many additions wait
 #: at once.
@@ -40,6 +40,8 @@ class Spread(Replicate):
         n_bytes = Replicate.needed_bytes(packed, outlined, stop)
         if outlined is not None:
             n_bytes += n_agents * reach * 4.0 * (1 + reach * outlined.n_parts)
+            if packed.run.link_traffic:
+                n_bytes += min(max(MADE_BUDGET, 4.0 * n_agents), 4.0 * n_agents * packed.run.horizon)
             return n_bytes + (n_agents * (40.0 + 4.0 * reach) if outlined.n_parts > 1 else 0.0)
         if reach > 0:
             _, n_learned = relayed_and_learned(packed, stop)
@@ -95,8 +97,8 @@ class Spread(Replicate):
             self.kernels.plan_rounds(last, chunk, self.arrays, plan, self._records, self._sent_ahead)
         self.stop.check()
         if len(chunk.made):
-            n_made = np.zeros(self.packed.run.problem.n_agents, dtype=np.int64)
-            count_on_links(chunk.first, self.packed.run.horizon, chunk.made, plan.ways, n_made, chunk.links, self.stop.flag)
+            horizon, n_made = self.packed.run.horizon, np.zeros(self.packed.run.problem.n_agents, dtype=np.int64)
+            count_on_links(chunk.first, horizon, chunk.made, plan.ways, n_made, chunk.links, self.stop.flag)
             self.stop.check()
 
     def _simulate_in_parts(self, chunk: Chunk, last: int) -> None:

@@ -492,8 +492,8 @@ class Chunk(NamedTuple):
     numbers of the laws; either has a single row if it is the same in all rounds. `means_change` says whether means are
     by round: then each agent's best mean is looked up. If `clocks` is empty, kernels work them out. Without a tape,
     `tape` and `codes` are not read; `codes` says which of its values a reward of the tape is. By plans whose ways are
-    counted, `made` is left with the slot of each agent's message, -1 if there is none; otherwise it has no rows. A kernel
-    that finds `stop` set returns at once.
+    counted, `made` is left with the slot of each agent's message, -1 if there is none; otherwise it has no rows. A
+    kernel that finds `stop` set returns at once.
     """
 
     first: int

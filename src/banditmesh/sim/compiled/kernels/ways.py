@@ -1,7 +1,7 @@
 """Which links planned messages take: found once for a plan, and added up chunk by chunk from what was made when.
 
-By a plan nothing is sent while rounds are simulated. A message's copies of hop h are sent h - 1 rounds after it is made,
-each along a link that depends on its slot alone; where holders relay as all others do, on its origin alone.
+By a plan nothing is sent while rounds are simulated. A message's copies of hop h are sent h - 1 rounds after it is
+made, each along a link that depends on its slot alone; where holders relay as all others do, on its origin alone.
 """
 
 from __future__ import annotations
