@@ -10,7 +10,18 @@ from playwright.sync_api import expect
 
 import banditmesh as bm
 from banditmesh import animations, plots
-from banditmesh.animations import GALLERY, Recorder, as_html, as_json, message_document, recorder, sites, trace_document
+from banditmesh.animations import (
+    GALLERY,
+    Animation,
+    Recorder,
+    as_html,
+    as_json,
+    load_document,
+    message_document,
+    recorder,
+    sites,
+    trace_document,
+)
 from banditmesh.networks.communities import communities
 from banditmesh.sim.simulation import Round
 
@@ -593,6 +604,26 @@ def test_gif_has_a_frame_for_each_hop_and_at_most_as_many_as_fit(tmp_path):
     with Image.open(tmp_path / "run.gif") as picture:
         # Pillow joins frames that look the same.
         assert 10 < picture.n_frames <= 60
+
+
+def test_svg_shows_one_frame_after_the_other(page, tmp_path):
+    problem = held(nx.path_graph(3), {0, 2})
+    result = bm.simulate(problem, "fwa(2)", horizon=40, seed=0, link_traffic=True, agents=True, engine="reference")
+    Animation(load_document(problem, result)).save(tmp_path / "run.svg")
+    page.goto((tmp_path / "run.svg").as_uri())
+    visible = """(ms) => { for (const one of document.getAnimations()) { one.pause(); one.currentTime = ms; }
+        const frames = [...document.querySelectorAll(".frame")];
+        return frames.map((one) => getComputedStyle(one).visibility === "visible"); }"""
+    stays = [120] * 29 + [2500]
+    for number in (0, 1, 29):
+        assert page.evaluate(visible, sum(stays[:number]) + 1) == [one == number for one in range(30)]
+    assert page.evaluate(visible, sum(stays) + 1)[0]
+    # Names within frames do not meet.
+    names = page.evaluate("[...document.querySelectorAll('[id]')].map((one) => one.id)")
+    assert len(names) == len(set(names)) > 0
+    page.emulate_media(reduced_motion="reduce")
+    page.reload()
+    assert page.evaluate(visible, 0) == [False] * 29 + [True]
 
 
 def test_file_within_another_page_plays_by_itself_again_and_again(page, tmp_path):

@@ -1,9 +1,11 @@
-"""The wheel and the source distribution, built, installed into an empty folder and tried there."""
+"""The wheel and the source distribution, built, installed into a new environment and tried there."""
 
 import os
 import subprocess
 import sys
+import sysconfig
 import tarfile
+import venv
 import zipfile
 from pathlib import Path
 
@@ -30,8 +32,9 @@ print("ok", bm.__version__)
 """
 
 
-def run(*command, **environment):
-    environment = {**os.environ, "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_INDEX": "1", **environment}
+def run(*command):
+    environment = {**os.environ, "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_INDEX": "1"}
+    environment.pop("PYTHONPATH", None)
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -47,9 +50,16 @@ def built(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def installed(built, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("installed")
-    run(sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(folder), str(built / WHEEL))
-    return folder
+    """A new environment with the wheel; what it requires is found where these tests find it, after its own."""
+    folder = tmp_path_factory.mktemp("clean")
+    venv.create(folder, symlinks=os.name != "nt", with_pip=False)
+    python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    pip = (sys.executable, "-m", "pip", "--python", str(python))
+    run(*pip, "install", "--quiet", "--no-deps", str(built / WHEEL))
+    site = Path(run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip())
+    # A line in such a file adds a folder, and nothing that an editable installation has put there.
+    (site / "required.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    return python, site
 
 
 def sources():
@@ -80,12 +90,22 @@ def test_source_distribution_holds_what_tests_and_docs_need(built):
     assert not [name for name in names if "__pycache__" in name or name.startswith((".venv", ".git/", "docs/_build"))]
 
 
+def test_source_distribution_makes_the_same_wheel(built, tmp_path):
+    with tarfile.open(built / f"{STEM}.tar.gz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    command = (sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", tmp_path)
+    subprocess.run(command, cwd=tmp_path / STEM, check=True, timeout=600)
+    with zipfile.ZipFile(built / WHEEL) as ours, zipfile.ZipFile(tmp_path / WHEEL) as theirs:
+        assert {name: ours.read(name) for name in ours.namelist()} == {n: theirs.read(n) for n in theirs.namelist()}
+
+
 def test_installed_wheel_simulates(installed):
-    # What it requires comes from the environment of the tests; the package itself from the folder, which comes first.
-    said = run(sys.executable, "-c", SMOKE, str(installed), PYTHONPATH=str(installed))
+    python, site = installed
+    said = run(python, "-c", SMOKE, str(site))
     assert said == f"ok {banditmesh.__version__}\n"
 
 
 def test_installed_command_answers(installed):
-    [command] = (installed / "bin").glob("banditmesh*")
-    assert banditmesh.__version__ in run(str(command), "--version", PYTHONPATH=str(installed))
+    python, _ = installed
+    [command] = python.parent.glob("banditmesh*")
+    assert banditmesh.__version__ in run(str(command), "--version")

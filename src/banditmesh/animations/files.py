@@ -22,8 +22,8 @@ from ..problem import Problem
 from ..sim.result import Result
 from ..sim.simulation import Simulation
 from .documents import FORMAT, as_json, message_document
-from .gif import as_gif
 from .journeys import Journey
+from .pictures import as_gif, as_svg
 from .recorder import Recorder
 from .traces import result_document, trace_document
 
@@ -92,10 +92,10 @@ class Animation:
         self.title = title or _title(document)
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write it as an HTML file that plays in any browser or, if the name ends in .gif, as an animated picture."""
+        """Write it as an HTML file that plays in any browser or, named .gif or .svg, as an animated picture."""
         target = checked_target(path)
-        is_gif = target.suffix.lower() == ".gif"
-        write(target, as_gif(self.document, self.title) if is_gif else self._html.encode("utf-8", "replace"))
+        draw = {".gif": as_gif, ".svg": as_svg}.get(target.suffix.lower())
+        write(target, draw(self.document, self.title) if draw else self._html.encode("utf-8", "replace"))
 
     def _repr_html_(self) -> str:
         return inline(self._html)
@@ -137,8 +137,8 @@ def animate(
         What to show. A simulation that has not started is run to its end. A result needs the event log of
         `trace=True`; a log may also come from `read_trace`. Journeys come from `follow`; two are shown side by side.
     path : str or path, optional
-        The file; it is written whole or not at all. If its name ends in .gif it is an animated picture, for where no
-        script runs; otherwise it is a page for any browser.
+        The file; it is written whole or not at all. If its name ends in .gif or .svg it is an animated picture, for
+        where no script runs; otherwise it is a page for any browser.
     problem : Problem, optional
         For a result or a log: the problem that was simulated, with the agents' places and all links.
     replicate : int

@@ -34,8 +34,8 @@
     return String(Number(value.toPrecision(3)));
   };
   const THEMES = {
-    light: { back: "#ffffff", text: "#1b1b1b", muted: "#595959", faint: "#d4d4d4", node: "#ffffff", scheme: "light" },
-    dark: { back: "#121212", text: "#e8e8e8", muted: "#b0b0b0", faint: "#3a3f47", node: "#121212", scheme: "dark" },
+    light: { back: "#ffffff", text: "#1b1b1b", muted: "#595959", faint: "#d4d4d4", node: "#ffffff", accent: "#0072b2", scheme: "light" },
+    dark: { back: "#121212", text: "#e8e8e8", muted: "#b0b0b0", faint: "#3a3f47", node: "#121212", accent: "#56b4e9", scheme: "dark" },
   };
   const SHAPES = {
     relayed: "circle", absorbed: "square", expired: "triangle", stopped: "diamond", queued: "circle",
@@ -54,7 +54,7 @@
     .bm-panel { flex: 1 1 300px; min-width: 0; margin: 0; container-type: inline-size; }
     .bm-panel figcaption { display: flex; flex-wrap: wrap; justify-content: space-between; gap: 0 12px; font-weight: 600; padding: 2px 0; overflow-wrap: anywhere; }
     /* Side by side, drawings begin at the same height. */
-    @container (max-width: 420px) { .bm-panel figcaption { flex-direction: column; } }
+    @media (min-width: 632px) { @container (max-width: 420px) { .bm-panel figcaption { flex-direction: column; } } }
     .bm-panel canvas { display: block; width: 100%; cursor: pointer; border-radius: 4px; }
     .bm-bar { display: flex; flex-wrap: wrap; align-items: center; gap: 6px 12px; margin: 6px 0; }
     .bm-bar input[type=range] { flex: 1 1 160px; min-width: 100px; accent-color: var(--bm-accent); }
@@ -1096,7 +1096,7 @@
 
     paint(phase = this.phase) {
       const { theme } = this;
-      for (const [name, value] of [["text", theme.text], ["back", theme.back], ["muted", theme.muted], ["accent", this.doc.palette.fates.relayed]]) this.root.style.setProperty(`--bm-${name}`, value);
+      for (const [name, value] of [["text", theme.text], ["back", theme.back], ["muted", theme.muted], ["accent", theme.accent]]) this.root.style.setProperty(`--bm-${name}`, value);
       this.root.style.colorScheme = theme.scheme;
       for (const painter of this.painters) if (painter.width) painter.draw(this.index, phase);
       this.drawCurves();
@@ -1129,7 +1129,7 @@
           pen.strokeStyle = this.colour(run) || this.doc.palette.fates[key === "regret" ? "absorbed" : "relayed"];
           pen.setLineDash(run % 2 ? [6, 4] : []);
           // What is still to come is pale.
-          for (const [from, to, alpha] of [[0, now, 1], [now, frames.length, 0.25]]) {
+          for (const [from, to, alpha] of [[0, now, 1], [now, frames.length, this.theme.scheme === "dark" ? 0.45 : 0.3]]) {
             pen.globalAlpha = alpha;
             pen.beginPath();
             pen.moveTo(x(from ? frames[from - 1].round : 0), y(from ? frames[from - 1][key] : 0));

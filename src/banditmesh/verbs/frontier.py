@@ -312,4 +312,6 @@ def as_text(found: Frontier, show_all: bool = False) -> str:
     rows = frontier_rows(found, show_all)
     lines = [text_tables.as_text(rows, left=(0, 1, len(rows[0]) - 1)), front_note(found)]
     hidden = len(found.configurations) - len(rows) + 1
-    return "\n".join([*lines, *([f"{hidden} configurations that are on no front: --all"] if hidden else [])])
+    if hidden:
+        lines.append(f"{hidden} configuration{' that is' if hidden == 1 else 's that are'} on no front: --all")
+    return "\n".join(lines)

@@ -172,21 +172,23 @@ class Desk:
         whole = key_of([one.key for one in tapes], labels)
         kept = Kept(folder)
         self._tell({**told, "arm": shown_arm})
-        is_shown = kept.path(whole) is None and self._record(kept, tapes, whole)
-        found = kept.document(whole) or {}
+        document, is_shown = kept.document(whole), False
+        if document is None:
+            document, is_shown = self._record(kept, tapes)
+            kept.keep_document(whole, document)
         self._tell({"kept": whole, "round": case.horizon, "is_part": False, "is_shown": is_shown})
-        answer = {"round": case.horizon, "kept": whole, "arm": shown_arm if found["arms"] else None}
-        return {**answer, "holds": _holds(shown_arm, bool(found["arms"]), case.problem.n_agents)}
+        answer = {"round": case.horizon, "kept": whole, "arm": shown_arm if document["arms"] else None}
+        return {**answer, "holds": _holds(shown_arm, bool(document["arms"]), case.problem.n_agents)}
 
-    def _record(self, kept: Kept, tapes: list[_Tape], whole: str) -> bool:
-        """Record what is missing, and keep it; returns whether all of it has been reported frame by frame."""
+    def _record(self, kept: Kept, tapes: list[_Tape]) -> tuple[dict[str, Any], bool]:
+        """Record what is missing, and keep it; returns all of it, and whether it has been reported frame by frame."""
         from ..animations import side_by_side
 
         found = {one.key: kept.document(one.key) for one in tapes}
         missing = [one for one in tapes if found[one.key] is None]
         if missing and not missing[0].is_stepped:
             try:
-                self._books(kept, tapes, missing, found, whole)
+                self._books(kept, tapes, missing, found)
             except UnsupportedError:
                 # What the quick engine does not run is stepped through.
                 for one in missing:
@@ -196,8 +198,7 @@ class Desk:
             found |= self._steps(missing, streams)
         for one in missing:
             kept.keep_document(one.key, found[one.key] or {})
-        kept.keep_document(whole, _beside(tapes, found, side_by_side))
-        return streams
+        return _beside(tapes, found, side_by_side), streams
 
     def _books(
         self,
@@ -205,7 +206,6 @@ class Desk:
         tapes: list[_Tape],
         missing: list[_Tape],
         found: dict[str, dict[str, Any] | None],
-        whole: str,
     ) -> None:
         """Find what is missing in an engine's own books; the first rounds of a large network are kept at once."""
         from ..animations import side_by_side
@@ -215,7 +215,7 @@ class Desk:
                 share = number / len(tapes), 1 / len(tapes)
                 found[one.key] = one.document(last, partial(self._tell_share, *share))
             if last < missing[0].horizon:
-                part = key_of(whole, last)
+                part = key_of([one.key for one in tapes], [one.label for one in tapes], last)
                 kept.keep_document(part, _beside(tapes, found, side_by_side))
                 self._tell({"kept": part, "round": last, "is_part": True, "is_shown": False})
 

@@ -90,7 +90,8 @@ class Mesh:
                 "node", "sidecar", "link", "arm, arm set", "pull, reward", "statistic", "estimate", "traffic",
                 "waiting, behind", "refused, refusal",
             )  # fmt: skip
-            with ui.element("div").classes("bm-split bm-after"):
+            # A mesh of the page's own needs no addresses, and so no column for them.
+            with ui.element("div").classes(f"bm-split bm-after{' bm-whole' if shell.mesh.local else ''}"):
                 with ui.element("div").classes("bm-stack"):
                     addresses = shell.query.get("nodes", "").replace(",", "\n")
                     self._addresses = ui.textarea("Sidecars", value=addresses or "\n".join(shell.mesh.addresses))
