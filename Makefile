@@ -27,6 +27,8 @@ demo: $(STAMP)
 
 # A file's tests go to one worker, which makes its fixtures and compiles its kernels once; tests/conftest.py says in which
 # order.
+# Python keeps what it compiles, even where the environment says otherwise: tests start hundreds of interpreters.
+test: export PYTHONDONTWRITEBYTECODE =
 test: $(STAMP)
 ifneq ($(BROWSER),no)
 	@sh tests/install_chromium.sh || test $(BROWSER) = auto

@@ -25,12 +25,12 @@ class RareCollections:
     >>> rarely, before = RareCollections(), gc.get_threshold()
     >>> with rarely, rarely:
     ...     gc.get_threshold()[0]
-    200000
+    1000000
     >>> gc.get_threshold() == before
     True
     """
 
-    def __init__(self, threshold: int = 200_000) -> None:
+    def __init__(self, threshold: int = 1_000_000) -> None:
         self._threshold = threshold
         self._lock = threading.Lock()
         self._n_open = 0
