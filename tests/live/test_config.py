@@ -419,11 +419,16 @@ def test_the_page_has_every_key_with_its_default():
     tables = {"": NodeConfig, "arms.": ArmSpec, "bandits.": BanditSpec, "neighbours.": config.NeighbourConfig}
     known = {
         f"{table}{field.name}": _default(field)
-        for table, kind in (*tables.items(), ("api.", config.ApiConfig), ("caps.", config.Caps))
+        for table, kind in (
+            *tables.items(),
+            ("api.", config.ApiConfig),
+            ("caps.", config.Caps),
+            ("trust.", config.TrustConfig),
+        )
         for field in msgspec.structs.fields(kind)
     }
     known |= {f"keys.{key}": "required" for key in KeyFiles._fields}
-    described = {"arms", "bandits", "neighbours", "api", "keys", "caps", "policy", "protocol"}
+    described = {"arms", "bandits", "neighbours", "api", "keys", "caps", "trust", "policy", "protocol"}
     described |= {"bandits.arms", "bandits.policy"}
     assert written == {key: default for key, default in known.items() if key not in described}
 

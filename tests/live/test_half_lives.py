@@ -3,6 +3,7 @@
 import math
 import random
 
+import numpy as np
 import pytest
 from members import hear, make, observe, taken
 from test_lockstep import PROTOCOLS, Lockstep, networks
@@ -24,9 +25,10 @@ AHEAD = 2.0 ** (60.0 / HALF_LIFE)
 class Faded(Lockstep):
     """Members that forget, at a second a round."""
 
-    def __init__(self, problem, protocol, policy, gamma):
+    def __init__(self, problem, protocol, policy, gamma, trim=0):
         half_life = math.log(2.0) / -math.log(gamma)
-        super().__init__(problem, protocol, policy, memory=read_memory("memory", f"discount(half_life={half_life!r})"))
+        memory = read_memory("memory", f"discount(half_life={half_life!r})")
+        super().__init__(problem, protocol, policy, memory=memory, trim=trim)
         self.now = 0.0
 
     def estimates(self, number):
@@ -38,14 +40,32 @@ class Faded(Lockstep):
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("network, gamma, factor", [("grid", 0.9, 0.0), ("ring", 0.97, 0.5), ("star", 0.6, 0.25)])
 def test_lockstep_equals_the_simulator_that_discounts(network, protocol, gamma, factor):
-    protocol, horizon = PROTOCOLS[protocol], 60
-    problem = bm.Problem.random(networks()[network], n_arms=7, per_agent=3, seed=5)
+    discount_in_lockstep(PROTOCOLS[protocol], networks()[network], gamma, factor)
+
+
+def test_so_it_does_where_both_test_what_they_hear():
+    protocol, rewards = PROTOCOLS["flooding"], np.random.default_rng(0).normal(0.0, 1.0, (60, 9, 7))
+    rewards[:, 3] += 9.0
+    lockstep = discount_in_lockstep(protocol, networks()["grid"], 0.97, 0.25, trim=1, rewards=rewards)
+    seen = [arm.left_out for member in lockstep.members for arm in member.snapshot().arms]
+    assert any("003" in names for names in seen)
+    assert not all("003" in names for names in seen)
+
+
+def discount_in_lockstep(protocol, network, gamma, factor, horizon=60, trim=0, rewards=None):
+    """Members and the reference engine, round by round."""
+    problem = bm.Problem.random(network, n_arms=7, per_agent=3, seed=5)
     policy = bm.UCB(0.5, memory=bm.Discount(gamma))
     simulation = bm.Simulation(
-        problem, protocol.with_emission(bm.Growth(factor)), policy=policy, horizon=horizon, seed=3
+        problem,
+        protocol.with_emission(bm.Growth(factor)),
+        policy=policy,
+        horizon=horizon,
+        seed=3,
+        **({"rewards": rewards, "trim": trim} if trim else {}),
     )
     live = protocol.with_emission(bm.EveryPull() if factor == 0.0 else bm.Growth(factor))
-    lockstep = Faded(problem, live, bm.UCB(0.5), gamma)
+    lockstep = Faded(problem, live, bm.UCB(0.5), gamma, trim)
     for t in range(1, horizon + 1):
         lockstep.now = float(t)
         play = simulation.step()
@@ -59,6 +79,7 @@ def test_lockstep_equals_the_simulator_that_discounts(network, protocol, gamma, 
             ):
                 assert weight == pytest.approx(count, rel=1e-9, abs=1e-60)
                 assert mean == pytest.approx(truth, rel=1e-9, abs=1e-9)
+    return lockstep
 
 
 def by_definition(rewards, now, half_life=HALF_LIFE):

@@ -19,7 +19,7 @@ FATES = {"news_absorbed": "absorbed", "news_expired": "expired", "news_stopped":
 class Lockstep:
     """Members that play the rounds of a simulation: they choose, tell, hear and settle all at the same time."""
 
-    def __init__(self, problem, protocol, policy, seed=0, bandit="default", segment=None, **settings):
+    def __init__(self, problem, protocol, policy, seed=0, bandit="default", segment=None, trim=0, **settings):
         self.now = 0.0
         self.where = {"bandit": bandit, "segment": segment}
         self.names = [f"{number:03d}" for number in range(problem.n_agents)]
@@ -33,6 +33,7 @@ class Lockstep:
                 name,
                 [BanditSpec(name=bandit, arms=arms, policy=policy, **settings)],
                 protocol,
+                trim=trim,
                 rng=random.Random(f"{seed} {number}"),
             )
             member.committed(member.begin(number, 0.0))
@@ -117,14 +118,28 @@ def test_so_does_a_bandit_in_a_segment(protocol):
     play_in_lockstep(networks()["grid"], PROTOCOLS[protocol], 0.5, bandit="ads", segment="de/be")
 
 
-def play_in_lockstep(network, protocol, factor, horizon=16, **where):
+@pytest.mark.parametrize("trim", [1, 2])
+@pytest.mark.parametrize("network, protocol", [("complete", "irs"), ("grid", "flooding"), ("grid", "fwa")])
+def test_members_that_test_what_they_hear_equal_the_simulator_s(network, protocol, trim):
+    network = bm.networks.complete(12) if network == "complete" else networks()[network]
+    rewards = np.random.default_rng(trim).normal(0.0, 1.0, (40, network.number_of_nodes(), 7))
+    rewards[:, 3] += 9.0
+    rewards[:, 5, ::2] -= 4.0
+    lockstep = play_in_lockstep(network, PROTOCOLS[protocol], 0.25, horizon=40, rewards=rewards, trim=trim)
+    seen = [arm.left_out for member in lockstep.members for arm in member.snapshot().arms]
+    assert any("003" in names for names in seen)
+    assert not all("003" in names for names in seen)
+
+
+def play_in_lockstep(network, protocol, factor, horizon=16, rewards=None, trim=0, **where):
     """Members and the reference engine, round by round."""
     problem = bm.Problem.random(network, n_arms=7, per_agent=3, seed=5)
     emission = bm.Growth(factor)
-    simulation = bm.Simulation(problem, protocol.with_emission(emission), horizon=horizon, seed=3)
+    more = {"rewards": rewards, "trim": trim} if trim else {}
+    simulation = bm.Simulation(problem, protocol.with_emission(emission), horizon=horizon, seed=3, **more)
     # Live, telling of every pull is a statistic of all pulls so far: what the simulator calls growth by nothing.
     live = protocol.with_emission(bm.EveryPull() if factor == 0.0 else emission)
-    lockstep = Lockstep(problem, live, bm.UCB(), **where)
+    lockstep = Lockstep(problem, live, bm.UCB(), trim=trim, **where)
     for _ in range(horizon):
         play = simulation.step()
         lockstep.connect(play.links)
@@ -141,6 +156,7 @@ def play_in_lockstep(network, protocol, factor, horizon=16, **where):
         for number, agent in enumerate(problem.agents):
             assert lockstep.estimates(number) == list(play.estimates[agent].values())
     assert all(member.counters["heard_extended"] == 0 for member in lockstep.members)
+    return lockstep
 
 
 def test_lockstep_on_two_components_and_a_single_agent():

@@ -1,7 +1,8 @@
 """Tested merging: which of the statistics that others tell of an arm are believed, when up to f of them may be lies.
 
-`believed` is the rule, a pure function of counts and sums, for any driver: simulator and live node. It takes one
-statistic an origin, all lives of a name pooled, and by a memory that discounts weights in place of counts.
+`believed` is the rule, and `merged` adds up what it leaves: pure functions of counts and sums, for simulator and
+live node alike. They take one statistic an origin, all lives of a name pooled, and by a memory that discounts weights
+in place of counts.
 
 What the agent observed itself always counts in full. Others' counts are capped at C, the larger of its own count and
 the (f+1)-th largest of the others', so that f liars gain nothing by claiming more than an honest origin has. The centre
@@ -67,6 +68,25 @@ def believed(own: tuple[Any, float], others: Sequence[tuple[Any, float]], f: int
     ]
 
 
+def merged(
+    own: tuple[Any, float], others: Sequence[tuple[Any, float]], f: int, sigma: float
+) -> tuple[Any, float, list[Any]]:
+    """Count and sum of what is known with what is believed of others, added in their order; and how much of each.
+
+    Examples
+    --------
+    >>> merged((4, 2.0), [(100, 50.0), (2, 40.0)], f=1, sigma=0.5)
+    (8, 4.0, [4, 0])
+    """
+    parts = believed(own, others, f, sigma)
+    count, total = own
+    for (told, its_total), part in zip(others, parts, strict=True):
+        if part:
+            count += part
+            total += its_total if part == told else its_total / told * part
+    return count, total, parts
+
+
 def _median(means: list[tuple[float, Any]], whole: Any) -> float:
     """The smallest mean with at least half of all weight at or below it."""
     weight = 0
@@ -119,12 +139,7 @@ class Trimmed:
         if unit != 1:
             own, own_total = own / unit, own_total / unit
             known = [(count / unit, total / unit) for count, total in known]
-        capped = believed((own, own_total), known, self._f, self.estimates.sigma[position])
-        count, total = own, own_total
-        for (told, its_total), part in zip(known, capped, strict=True):
-            if part:
-                count += part
-                total += its_total if part == told else its_total / told * part
+        count, total, _ = merged((own, own_total), known, self._f, self.estimates.sigma[position])
         self.estimates.put(position, count, total)
 
     def update_all(self) -> None:

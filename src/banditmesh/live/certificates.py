@@ -194,6 +194,10 @@ class Certificates:
         found = self._own if self._own is not None and self._own.id == id_ else self._known.get(id_)
         return None if found is None else found.der
 
+    def ended(self, now: float) -> set[bytes]:
+        """The ids of those that count and have ended."""
+        return {id_ for id_ in self.counting if self[id_].not_after < now}
+
     def knows(self, id_: bytes) -> bool:
         """Whether there is nothing to be learned from a certificate: it counts, or it is known not to."""
         return id_ in self.counting or id_ in self._refused

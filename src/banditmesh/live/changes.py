@@ -84,7 +84,7 @@ class Changes:
     def _apply(self, config: NodeConfig) -> None:
         parts, old, member = self._parts, self._parts.config, self._parts.member
         _check_fixed(old, config)
-        member.check_bandits(config.bandit_specs())
+        member.check_bandits(config.bandit_specs(), config.trust.trim)
         keys = read_keys(config) if isinstance(parts.transport, TlsTransport) else None
         member.set_ignore(config.ignore)
         # Why neighbours are to offer everything once more.
@@ -98,6 +98,8 @@ class Changes:
             member.set_protocol(config.protocol, config.max_ttl)
             parts.exchange.protocol = notation.write(config.protocol)
             reasons.append("another protocol")
+        if config.trust.trim != old.trust.trim:
+            member.set_trim(config.trust.trim)
         if config.bandit_specs() != old.bandit_specs() and member.set_bandits(config.bandit_specs()):
             reasons.append("another reward_range")
         parts.exchange.bandits = member.bandits()

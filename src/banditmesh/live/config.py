@@ -47,11 +47,13 @@ from .fields import (
 from .forgetting import LEAST_SKEWS, half_life_of
 from .http.guard import read_token
 from .names import DEFAULT, MAX_OPEN_CHOICES, OPEN_CHOICES, Address, Caps, check_name, parse_epoch
-from .statistics import LAWS, ArmSpec, Prior
+from .statistics import LAWS, ArmSpec, Prior, noise_of
 from .template import absorption_note, refuse_live
 from .transport.identity import KeyFiles, contexts, expiry_warning
 
 ACCEPT: Final = ("neighbours", "members")
+#: The most liars that may be borne: with two others and more for each, no node knows as many.
+MAX_TRIM: Final = 10_000
 LOGS: Final = ("plain", "json")
 LEVELS: Final = ("debug", "info", "warning", "error")
 #: The keys in no table whose values are as they are written.
@@ -101,6 +103,19 @@ class ApiConfig(Struct, frozen=True, kw_only=True):
                 f"token_file is required where listen is not on loopback, got none with listen = {self.listen!r}; "
                 'name a file with a token, or listen on "127.0.0.1:7780"'
             )
+
+
+class TrustConfig(Struct, frozen=True, kw_only=True):
+    """What a node believes of what others tell.
+
+    Attributes
+    ----------
+    trim : int
+        How many origins may lie about their own rewards: what others tell of an arm is tested before it counts; see
+        `core/trimming.py`. With 0 all is believed.
+    """
+
+    trim: int = 0
 
 
 class NeighbourConfig(Struct, frozen=True, kw_only=True):
@@ -154,6 +169,8 @@ class NodeConfig(BanditSettings, Struct, frozen=True, kw_only=True):
         For how many seconds what a certificate signed still counts after its end.
     max_clock_skew : float
         By how many seconds clocks may differ.
+    trust : TrustConfig
+        What it believes of what others tell.
     plain : bool
         Whether links are plain TCP, without keys: between loopback addresses only.
     keys : KeyFiles or None
@@ -197,6 +214,7 @@ class NodeConfig(BanditSettings, Struct, frozen=True, kw_only=True):
     plain: bool = False
     keys: KeyFiles | None = None
     api: ApiConfig = field(default_factory=ApiConfig)
+    trust: TrustConfig = field(default_factory=TrustConfig)
     caps: Caps = field(default_factory=Caps)
     log: str = "plain"
     log_level: str = "info"
@@ -226,7 +244,7 @@ class NodeConfig(BanditSettings, Struct, frozen=True, kw_only=True):
         names = Counter(neighbour.name for neighbour in self.neighbours)
         twice = [name for name, n_times in names.items() if n_times > 1]
         found += [f"[[neighbours]]: names must differ, got {name!r} more than once" for name in twice]
-        found += self._bandit_problems()
+        found += [*self._bandit_problems(), *self._trust_problems()]
         if len(self.neighbours) > self.caps.links:
             found.append(f"[[neighbours]]: at most caps.links = {self.caps.links} are allowed, got more")
         if self.node in [neighbour.name for neighbour in self.neighbours]:
@@ -270,6 +288,17 @@ class NodeConfig(BanditSettings, Struct, frozen=True, kw_only=True):
                 f"{key} is of the bandit {DEFAULT!r}, which has no arms; put it into [[bandits]]" for key in unused
             ]
         return found
+
+    def _trust_problems(self) -> Iterator[str]:
+        """Arms of which no test can be made."""
+        if not self.trust.trim:
+            return
+        for spec in self.bandit_specs():
+            for arm in spec.arms:
+                try:
+                    noise_of(arm)
+                except InputError as error:
+                    yield f"{'' if spec.name == DEFAULT else f'[[bandits]] {spec.name}: '}{error}"
 
     def _plain_problems(self) -> list[str]:
         addresses = {"listen": self.listen}
@@ -346,6 +375,18 @@ def notes(configs: Sequence[NodeConfig]) -> list[str]:
                     f"bandit {spec.name!r}: a choice without a reward counts as nothing; if no reward means that "
                     "nothing was paid, as with clicks, means come out too high: report a 0, or set lapse_reward"
                 ] = None
+    for config in configs:
+        if config.keys is not None:
+            n_full, share = config.caps.entries // config.caps.entries_per_origin, config.caps.entries_per_origin
+            found[
+                f"caps.entries = {config.caps.entries} has room for {n_full} members that fill their share "
+                f"(caps.entries_per_origin = {share}); with more of them, raise it or lower the share"
+            ] = None
+        if config.trust.trim and len(configs) > 1 and len(configs) - 1 <= 2 * config.trust.trim:
+            found[
+                f"trust.trim = {config.trust.trim} needs more than {2 * config.trust.trim} other nodes to find an "
+                f"honest majority among; with {len(configs) - 1}, each goes by its own mean"
+            ] = None
     if len(arms) == 1:
         start = "all of these nodes have the same arms; " if len(choosing) > 1 else ""
         for config in choosing:
@@ -378,6 +419,7 @@ def _keys(folder: Path, emission: object) -> dict[str, Check]:
         "neighbours": tables(NeighbourConfig, {"name": check_name, "address": address}),
         "keys": table(KeyFiles, {"certificate": path, "key": path, "authorities": path}),
         "api": table(ApiConfig, {"listen": partial(_api_address, path), "token_file": path, "hosts": list_of(text)}),
+        "trust": table(TrustConfig, {"trim": at_least(0, MAX_TRIM)}),
         "caps": table(Caps, dict.fromkeys(Caps.__struct_fields__, at_least(1))),
     }
 

@@ -37,6 +37,8 @@ MAX_OPEN_CHOICES: Final = 100_000_000
 LAST_KEYS: Final = 100_000
 #: Tickets of older starts have lapsed, however quickly the starts followed each other.
 LAST_STARTS: Final = 1_000
+#: What a node's own statistics count against, beside the caps: `caps.entries_per_origin`, which others hold it to.
+OWN_ENTRIES: Final = "own_entries"
 #: The part of a cap from which on a node warns.
 WARN_FROM: Final = 0.75
 _ADDRESS: Final = re.compile(

@@ -147,6 +147,7 @@ class Parts:
                 config.caps.entries + config.caps.origins,
             ),
             signatures=UNSIGNED if keys is None else config.signatures,
+            trim=config.trust.trim,
             rng=self._rng,
         )
         self.committer = Committer(self.member, self.store, clock=self.clock, new_epoch=lambda: new_epoch(self._rng))

@@ -349,6 +349,19 @@ class ArmSpec(Struct, frozen=True, forbid_unknown_fields=True):
         return number
 
 
+def noise_of(spec: ArmSpec) -> float:
+    """By how much rewards of an arm vary, for tests of what others tell: its sigma, or half its range."""
+    if spec.sigma is not None:
+        return spec.sigma
+    if spec.reward_range is None:
+        raise InputError(
+            f"arm {spec.name!r} must have a sigma or a reward_range where trust.trim is above 0, got neither; "
+            "say how much its rewards vary, as with sigma = 1.0 or reward_range = [0, 1]"
+        )
+    low, high = spec.reward_range
+    return (high - low) / 2
+
+
 def policy_arms(specs: Sequence[ArmSpec]) -> Arms:
     """What a policy may know of these arms."""
     return Arms(

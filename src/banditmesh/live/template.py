@@ -68,6 +68,9 @@ listen = "127.0.0.1:7780"           # or "unix:node.sock"; anywhere else needs a
 # name = "other"
 # address = "10.0.0.8:7700"
 
+# [trust]                           # test what others tell before it counts, as if this many of them lied
+# trim = 1                          # each arm needs a sigma or a reward_range then
+
 # [caps]                            # the most that this node keeps; beyond it, anything new is refused and counted
 # origins = 10000
 # epochs = 64

@@ -48,6 +48,19 @@ class _Agent(msgspec.Struct):
     arms: list[_Arm]
 
 
+class _Origin(msgspec.Struct):
+    name: _Text
+    signed: _Count
+    unsigned: _Count
+    expired: _Count
+    left_out: _Count
+
+
+class _Trust(msgspec.Struct):
+    signatures: _Text = "none"
+    origins: list[_Origin] = []
+
+
 class _State(msgspec.Struct):
     node: _Text
     n_choices: _Count
@@ -56,6 +69,7 @@ class _State(msgspec.Struct):
     protocol: _Text = ""
     warnings: list[str] = []
     agents: list[_Agent] = []
+    trust: _Trust = msgspec.field(default_factory=_Trust)
 
 
 class _Peer(msgspec.Struct):
@@ -188,13 +202,26 @@ class AgentRow(NamedTuple):
     best_arm: str
 
 
+class OriginRow(NamedTuple):
+    """An origin of which a node has unsigned statistics, has some by certificates that have ended, or leaves some out.
+
+    `left_out` counts arms; the others count statistics. In a plain mesh nothing is signed, and unsigned is 0.
+    """
+
+    origin: str
+    signed: int
+    unsigned: int
+    expired: int
+    left_out: int
+
+
 class StatusRow(NamedTuple):
     """One node, as its sidecar tells of it.
 
     `state` is "ready", or what is wrong in a few words; the other fields of a node that does not answer are empty.
     `choices` are those of all bandits; `arms` and `best_arm` are of the bandit "default" without a segment, and
     `agents` has the other ones. `sent`, `received` and `waiting` count statistics over all of its links; `warnings`
-    are the node's own.
+    are the node's own, and `origins` are those of which something is odd.
     """
 
     url: str
@@ -212,6 +239,7 @@ class StatusRow(NamedTuple):
     protocol: str = ""
     warnings: tuple[str, ...] = ()
     agents: tuple[AgentRow, ...] = ()
+    origins: tuple[OriginRow, ...] = ()
 
 
 def gather(urls: Sequence[str], token: str | None = None) -> list[StatusRow]:
@@ -254,7 +282,24 @@ def _row(one: NodeStatus) -> StatusRow:
             )
             for agent in state["agents"]
         ),
+        origins=tuple(odd_origins(state)),
     )
+
+
+def odd_origins(state: Mapping[str, Any]) -> list[OriginRow]:
+    """The origins of which a node has unsigned or expired statistics, or leaves some out."""
+    trust = state["trust"]
+    rows = [
+        OriginRow(
+            one["name"],
+            one["signed"],
+            one["unsigned"] if trust["signatures"] != "none" else 0,
+            one["expired"],
+            one["left_out"],
+        )
+        for one in trust["origins"]
+    ]
+    return [row for row in rows if row.unsigned or row.expired or row.left_out]
 
 
 def best_arm(arms: Sequence[Mapping[str, Any]]) -> str:
@@ -277,7 +322,7 @@ def _agent_lines(row: StatusRow) -> list[tuple[str, ...]]:
 
 
 def as_table(rows: Sequence[StatusRow]) -> str:
-    """The rows as a table of text, with lines for bandits and segments, and one for each warning below it.
+    """The rows as a table of text, with lines for bandits and segments; below it warnings and odd origins.
 
     Examples
     --------
@@ -290,9 +335,25 @@ def as_table(rows: Sequence[StatusRow]) -> str:
         if row.node:
             links = f"{row.links_up}/{row.links}"
             # The rest stands in the order of the fields.
-            table.append((row.node, row.state, links, *map(str, row[5:-2])))
+            table.append((row.node, row.state, links, *map(str, row[5:-3])))
             table += _agent_lines(row)
         else:
             table.append((row.url, row.state, *[""] * (len(HEADINGS) - 2)))
     warnings = [f"{row.node} warns: {warning}" for row in rows for warning in row.warnings]
-    return "\n".join([as_text(table, left=(0, 1)), *warnings])
+    origins = [_origin_line(row.node, one) for row in rows for one in row.origins]
+    return "\n".join([as_text(table, left=(0, 1)), *warnings, *origins])
+
+
+def _origin_line(node: str, one: OriginRow) -> str:
+    """What is odd about an origin.
+
+    Examples
+    --------
+    >>> _origin_line("ann", OriginRow("eve", signed=3, unsigned=2, expired=0, left_out=1))
+    "ann about 'eve': 2 of 5 statistics unsigned, left out of 1 arm (trust.trim)"
+    """
+    n = one.signed + one.unsigned
+    found = [f"{one.unsigned} of {n} statistics unsigned"] if one.unsigned else []
+    found += [f"{one.expired} of {n} under a certificate that has ended"] if one.expired else []
+    found += [f"left out of {one.left_out} {'arm' if one.left_out == 1 else 'arms'} (trust.trim)"] * bool(one.left_out)
+    return f"{node} about {one.origin!r}: {', '.join(found)}"

@@ -10,7 +10,7 @@ from nicegui import ui
 
 from ..errors import BanditmeshError, InputError
 from ..live.member.outboxes import SENT
-from ..mesh.status import best_arm
+from ..mesh.status import best_arm, odd_origins
 from . import charts
 from .polling import POLL_EVERY, Poller, arms_of, read_addresses
 from .shell import Notice, Shell, columns_of, narrow_note
@@ -40,6 +40,13 @@ _AGENTS: Final = {
     "choices": "choices (pulls)",
     "heard": "rewards heard of",
     "best": "best arm so far",
+}
+_ORIGINS: Final = {
+    "origin": "node, and what it heard of",
+    "signed": "signed (statistics)",
+    "unsigned": "unsigned (statistics)",
+    "expired": "certificate ended (statistics)",
+    "left_out": "left out (arms)",
 }
 #: What is drawn over time: key -> heading, name of the axis, and which of a moment's numbers it is.
 _CHARTS: Final = {
@@ -156,6 +163,9 @@ class Mesh:
         self._agents_card = ui.element("div")
         with self._agents_card:
             self._agents = self._table("Bandits and segments", _AGENTS, "agents-table", "There are no others.")
+        self._origins_card = ui.element("div")
+        with self._origins_card:
+            self._origins = self._table("Odd origins", _ORIGINS, "origins-table", "There are none.")
         self._links = self._table("Links", _LINKS, "links-table", "No node has told of a link yet.")
         if self._shell.mesh.local is not None:
             self._nodes.add_slot("body-cell-state", _STATE_CELL)
@@ -251,6 +261,8 @@ class Mesh:
         )
         self._agents.rows = [row for one in seen for row in _agent_rows(one)][:MAX_ROWS]
         self._agents_card.set_visibility(bool(self._agents.rows))
+        self._origins.rows = [row for one in seen for row in _origin_rows(one)][:MAX_ROWS]
+        self._origins_card.set_visibility(bool(self._origins.rows))
         local = self._shell.mesh.local
         acts = {} if local is None else {one.url: "start" if one.error else "kill" for one in seen}
         self._nodes.rows = [{**_node_row(one), "act": acts.get(one.url, "")} for one in seen]
@@ -323,6 +335,14 @@ def _agent_rows(one: Any) -> list[dict[str, Any]]:
             "best": best_arm(agent["arms"]) or "–",
         }
         for agent in one.state.get("agents", ())
+    ]
+
+
+def _origin_rows(one: Any) -> list[dict[str, Any]]:
+    """The origins of which a node has unsigned or expired statistics, or leaves some out."""
+    return [
+        {**row._asdict(), "origin": f"{one.name} / {row.origin}"}
+        for row in (odd_origins(one.state) if one.state else [])
     ]
 
 

@@ -19,11 +19,12 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
 
 from ...version import __version__
+from ..certificates import UNSIGNED
 from ..names import DEFAULT
 
 if TYPE_CHECKING:
     from ..node import Node
-    from .openapi import PeerView, StateView
+    from .openapi import PeerView, StateView, TrustView
 
 #: The most arms that have their own series.
 MAX_ARMS: Final = 200
@@ -113,6 +114,7 @@ class Metrics(Collector):
         most = {name: cap.most for name, cap in state.caps.items()}
         yield _by("banditmesh_cap_used", "How much of a cap is in use.", "cap", used)
         yield _by("banditmesh_cap_most", "How much a cap allows.", "cap", most)
+        yield from self._trust(state.trust)
         many = dict(islice(state.many_lives.items(), MAX_MEMBERS))
         yield _by("banditmesh_member_lives", "Lives of members that come near caps.epochs.", "member", many)
         if state.certificate_ends is not None:
@@ -129,6 +131,25 @@ class Metrics(Collector):
         peers = self._node.peers()
         for name, text, is_counter, value in _OF_LINKS:
             yield _by(f"banditmesh_link_{name}", text, "peer", {one.name: value(one) for one in peers}, is_counter)
+
+    @staticmethod
+    def _trust(trust: TrustView) -> Iterable[Metric]:
+        signatures = {"signed": trust.signed - trust.expired, "expired": trust.expired, "unsigned": trust.unsigned}
+        text = "Statistics of others that the node has, by their signatures."
+        yield _by("banditmesh_signatures", text, "signature", signatures)
+        origins = trust.origins[:MAX_MEMBERS]
+        by_origin = GaugeMetricFamily(
+            "banditmesh_origin_signatures",
+            "Of origins with statistics that are unsigned or expired: how many.",
+            labels=("origin", "signature"),
+        )
+        for one in origins:
+            for signature, n in (("unsigned", one.unsigned), ("expired", one.expired)):
+                if n and trust.signatures != UNSIGNED:
+                    by_origin.add_metric((one.name, signature), n)
+        yield by_origin
+        out = {one.name: one.left_out for one in origins if one.left_out}
+        yield _by("banditmesh_origin_left_out", "Of how many arms what an origin tells is left out.", "origin", out)
 
     @staticmethod
     def _arms(state: StateView) -> Iterable[Metric]:
@@ -151,6 +172,8 @@ class Metrics(Collector):
             {arm.name: arm.n_open for arm in state.arms},
         )
         silent = {arm.name: arm.n_silent for arm in state.arms}
+        left_out = {arm.name: arm.n_left_out for arm in state.arms}
+        yield _by("banditmesh_arm_left_out", "Origins that are left out of the estimate.", "arm", left_out)
         yield _by("banditmesh_arm_silent_choices", "Open choices that count as silence.", "arm", silent)
         yield _by("banditmesh_arm_mean", "The mean reward, as the node estimates it.", "arm", means)
 

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from ...version import __version__
-from ..names import WARN_FROM
+from ..names import OWN_ENTRIES, WARN_FROM
 from ..statistics import ArmSpec
 
 #: The most observations of one request.
@@ -27,6 +27,8 @@ Key = Annotated[str, Meta(min_length=1, max_length=128, description="A caller's 
 
 #: How many names or arms are named in warnings.
 MAX_NAMED: Final = 10
+#: How many origins are shown.
+MAX_ORIGINS: Final = 100
 
 
 class ArmView(Struct, frozen=True):
@@ -36,6 +38,8 @@ class ArmView(Struct, frozen=True):
     `n_open` counts choices whose rewards have not come, and `n_silent` those of them that are not waited for any more.
     `weight` is how much all of that still counts, where the bandit forgets. `mean` is None while nothing is known,
     `index` where the policy has none now; `n_origins` counts the other nodes that it has heard of the arm from.
+    `n_left_out` says how many of these are left out, since what they tell does not fit (`trust.trim`), and `left_out`
+    names the first ten.
     """
 
     name: str
@@ -47,6 +51,8 @@ class ArmView(Struct, frozen=True):
     n_open: int = 0
     n_silent: int = 0
     weight: float | None = None
+    n_left_out: int = 0
+    left_out: list[str] = []
 
 
 class AgentView(Struct, frozen=True):
@@ -65,6 +71,37 @@ class CapView(Struct, frozen=True):
 
     used: int
     most: int
+
+
+class OriginView(Struct, frozen=True):
+    """What a node has of another one: how many statistics are signed or not, and how it takes them.
+
+    `expired` are those of the signed ones whose certificate has ended, and still counts (`signature_grace`).
+    `left_out` is of how many arms what it tells is left out of the estimates, since it does not fit (`trust.trim`).
+    """
+
+    name: str
+    signed: int
+    unsigned: int
+    expired: int
+    left_out: int
+
+
+class TrustView(Struct, frozen=True):
+    """How far a node trusts others, with the sums over all origins.
+
+    `signatures` is "required", "accepted" or, in a plain mesh, "none". `trim` is how many liars it bears. `origins` has
+    the first hundred, those first of which most is left out, unsigned or expired.
+    """
+
+    signatures: str = "none"
+    trim: int = 0
+    n_origins: int = 0
+    signed: int = 0
+    unsigned: int = 0
+    expired: int = 0
+    left_out: int = 0
+    origins: list[OriginView] = []
 
 
 class StateView(Struct, frozen=True):
@@ -89,6 +126,7 @@ class StateView(Struct, frozen=True):
     many_lives: dict[str, int] = {}
     agents: list[AgentView] = []
     warnings: list[str] = []
+    trust: TrustView = TrustView()
 
 
 class PeerView(Struct, frozen=True):
@@ -117,11 +155,17 @@ class PeerView(Struct, frozen=True):
 
 def warnings_of(caps: dict[str, CapView], many_lives: dict[str, int], outside: dict[str, int]) -> list[str]:
     """One line for each cap that is nearly reached, each name with many lives, and each arm with unused entries."""
+    nearly = {name: cap for name, cap in caps.items() if cap.used >= WARN_FROM * cap.most and name != "epochs"}
     lines = [
         f"{cap.used} of {cap.most} {name} are in use (caps.{name})"
-        for name, cap in caps.items()
-        if cap.used >= WARN_FROM * cap.most and name != "epochs"
+        for name, cap in nearly.items()
+        if name != OWN_ENTRIES
     ]
+    if (share := nearly.get(OWN_ENTRIES)) is not None:
+        lines.append(
+            f"{share.used} statistics of this node's own lives: others take {share.most} of one node "
+            "(caps.entries_per_origin), and at that number it makes no new segments"
+        )
     lines += [
         f"{name!r} has {n} lives, and after {caps['epochs'].most} (caps.epochs) a new one is not heard: retire "
         f"those that are over with `banditmesh keys retire`, and give the node a disk that stays"

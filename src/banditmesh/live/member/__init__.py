@@ -94,6 +94,9 @@ class Member:
         By which statistics are signed.
     signatures : str
         Whether statistics must be signed, may be, or are not looked at; see `certificates`.
+    trim : int
+        How many other origins may lie, at most: what they tell is tested before it enters the estimates. With 0 all is
+        believed.
     rng : random.Random
         What it draws from.
 
@@ -146,6 +149,7 @@ class Member:
         max_clock_skew: float = MAX_CLOCK_SKEW,
         certificates: Certificates | None = None,
         signatures: str = UNSIGNED,
+        trim: int = 0,
         rng: random.Random,
     ) -> None:
         self.mesh = check_name("mesh", mesh)
@@ -161,6 +165,7 @@ class Member:
             ticket_lifetime,
             open_choices,
             max_clock_skew,
+            trim,
             rng,
             self.check_reward,
         )
@@ -534,14 +539,19 @@ class Member:
 
     # Changes while it runs
 
-    def check_bandits(self, bandits: Sequence[BanditSpec]) -> None:
-        """Refuse bandits that the node cannot have now."""
-        self._bandits.check(bandits)
+    def check_bandits(self, bandits: Sequence[BanditSpec], trim: int | None = None) -> None:
+        """Refuse bandits that the node cannot have now, or not if it is to bear this many liars."""
+        self._bandits.check(bandits, trim)
 
     def set_bandits(self, bandits: Sequence[BanditSpec]) -> bool:
         """Have these bandits from now on, as `Bandits.set` says; returns what `set_arms` does."""
         self.settle()
         return self._bandits.set(bandits)
+
+    def set_trim(self, trim: int) -> None:
+        """Bear this many liars from now on."""
+        self.settle()
+        self._bandits.set_trim(trim)
 
     def set_arms(self, arms: Sequence[ArmSpec], bandit: str = DEFAULT) -> bool:
         """Let a bandit have these arms. A new one knows at once what the table has of it; one that goes is relayed.

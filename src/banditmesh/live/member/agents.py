@@ -4,14 +4,14 @@ Rules kept here. The clock is the number of the agent's choices so far, this one
 stored of its arms, so it survives what they do. *Changes:* arms that stay keep their estimates, and the agent is made
 anew when it is next used. *No echo of what has left:* what is heard enters the estimates as a difference; where a sum
 has been a million times what it is now, so that rounding may have wiped out what others observed, the arm is summed
-anew from own statistics and table.
+anew from own statistics and table. Where others may lie (`Beliefs`), each arm is worked out anew after every change.
 """
 
 from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from msgspec.structs import replace
@@ -22,9 +22,10 @@ from ...errors import InputError
 from ...policies.base import Estimates
 from ..bandits import BanditSpec
 from ..forgetting import LEAST_WEIGHT, NO_PART, ChoiceClock, Fading, Part, TimeOfDay, half_life_of
-from ..http.openapi import AgentView, ArmView
+from ..http.openapi import MAX_NAMED, AgentView, ArmView
 from ..names import DEFAULT, agent_name, arm_name, split_arm
-from ..statistics import ArmSpec, Values, policy_arms
+from ..statistics import ArmSpec, Values, noise_of, policy_arms
+from .beliefs import Beliefs
 from .choosing import preferred
 from .ledger import Ledger, Own
 from .outboxes import LiveChances
@@ -77,8 +78,8 @@ class SegmentAgent:
         The node's own name.
     ledger : Ledger
         What the node observed itself.
-    sums_of : callable
-        Count and sum of all that others observed of an arm; or weight and weighted total, if that is asked for.
+    table : StatisticTable
+        What others observed.
     time : TimeOfDay
         By which what it knows is read.
     flights : Flights
@@ -96,6 +97,8 @@ class SegmentAgent:
         The scale in which it keeps what it knows, if its bandit forgets.
     clock : ChoiceClock
         The discounted number of its choices: its policy's clock if it forgets.
+    beliefs : Beliefs or None
+        What it believes of others, where some may lie; else it believes all that it hears.
     """
 
     def __init__(
@@ -104,7 +107,7 @@ class SegmentAgent:
         segment: str,
         node: str,
         ledger: Ledger,
-        sums_of: Callable[[str, bool], tuple[float, float]],
+        table: StatisticTable,
         time: TimeOfDay,
         flights: Flights,
         chances: LiveChances,
@@ -119,12 +122,13 @@ class SegmentAgent:
         half_life = half_life_of(bandit.spec.memory)
         self.fading = None if half_life is None else Fading(half_life)
         self.clock = ChoiceClock()
+        self.beliefs: Beliefs | None = None
         #: By arm of which the node's own stamp was ahead of its clock when it was stored: when it counts as seen.
         self._ahead: dict[str, float] = {}
         self._time = time
         self._node = node
         self._ledger = ledger
-        self._sums_of = sums_of
+        self._table = table
         self._chances = chances
         self._rng = rng
         self._counters = counters
@@ -140,8 +144,12 @@ class SegmentAgent:
 
     def renew(self, arm: str) -> None:
         """Sum an arm anew, from own statistics and table; nothing that was heard may wait to be learned."""
+        if self.beliefs is not None:
+            self.beliefs.changed(arm)
+            self._is_stale |= arm not in self._position
+            return
         own = (self._ledger.own.get(arm) or Own()).values
-        count, total = self._sums_of(arm, self.fading is not None)
+        count, total = self._table.sums_of(arm, self.fading is not None)
         known: tuple[Any, float] = own.count + count, own.total + total
         if self.fading is not None:
             mine = self._own_part(self.fading, arm, own)
@@ -189,8 +197,29 @@ class SegmentAgent:
         """What it has chosen and observed, or which arms it has, is something else."""
         self._is_stale = True
 
+    def believe(self, f: int) -> None:
+        """Test what others tell from now on, since `f` of them may lie; with 0 believe it. All is to be renewed."""
+        self.beliefs = Beliefs(f, self._node, self._table.by_origin) if f else None
+
     def agent(self) -> Agent:
-        """The agent, as it is now."""
+        """The agent, as it is now, with all that it knows."""
+        agent = self.made()
+        if self.beliefs is not None:
+            half_life = None if self.fading is None else self.fading.half_life
+            for name in self.beliefs.due(self._names, self._time.now, half_life):
+                agent.estimates.put(self._position[name], *self._believed(self.beliefs, name))
+        return agent
+
+    def _believed(self, beliefs: Beliefs, name: str) -> tuple[Any, float]:
+        own = (self._ledger.own.get(name) or Own()).values
+        sigma = noise_of(self._specs[self._position[name]])
+        if self.fading is None:
+            return beliefs.known(name, (own.count, own.total), sigma, None)
+        mine = self._own_part(self.fading, name, own)
+        return beliefs.known(name, mine, sigma, self.fading.unit(self._time.now))
+
+    def made(self) -> Agent:
+        """The agent, with the arms that it has now."""
         if self._is_stale:
             self._remake()
         return self._in_use()
@@ -208,7 +237,7 @@ class SegmentAgent:
         agent.resume([one.count for one in own], [one.n_chosen for one in own])
         self._largest = [0.0] * len(names)
         for position, name in enumerate(names):
-            if name in self._fresh or old is None:
+            if name in self._fresh or old is None or name not in kept:
                 known = self._fresh.get(name, (0, 0.0))
                 self._largest[position] = abs(known[1])
             else:
@@ -216,6 +245,8 @@ class SegmentAgent:
                 known = old.estimates.count[before], old.estimates.total[before]
                 self._largest[position] = largest[before]
             agent.estimates.put(position, *known)
+        if self.beliefs is not None:
+            self.beliefs.drop(kept.keys() - set(names))
         self._agent, self._specs, self._names = agent, specs, names
         self._position = {name: position for position, name in enumerate(names)}
         self._fresh = {}
@@ -273,7 +304,7 @@ class SegmentAgent:
 
     def observe(self, rewards: Iterable[tuple[str, float]]) -> None:
         """Learn of the node's own rewards, which are counted."""
-        agent = self.agent()
+        agent = self.made()
         counted = [(self._position[arm], reward) for arm, reward in rewards]
         fading, estimates, ahead = self.fading, agent.estimates, set[str]()
         for position, reward in counted:
@@ -289,10 +320,18 @@ class SegmentAgent:
         for name in ahead:
             # All of these rewards are in what is summed.
             self.renew(name)
-        self._renew_blurred(counted)
+        if self.beliefs is None:
+            self._renew_blurred(counted)
+        else:
+            for position, _ in counted:
+                self.beliefs.changed(self._names[position])
 
     def learn(self, parts: Iterable[tuple[str, Any, float]]) -> None:
         """Learn of others' rewards: the arm, how many more, and what they add to the sum."""
+        if self.beliefs is not None:
+            for arm, _, _ in parts:
+                self.beliefs.changed(arm)
+            return
         agent = self.agent()
         known = [(self._position[arm], more, total) for arm, more, total in parts]
         if self.fading is None:
@@ -329,7 +368,7 @@ class SegmentAgent:
         estimates = self._read()
         return zip(self._names, zip(estimates.count, estimates.total, strict=True), strict=True)
 
-    def view(self, n_choices: int, uptime: float, n_origins: Callable[[str], int]) -> AgentView:
+    def view(self, n_choices: int, uptime: float) -> AgentView:
         """What it knows of each of its arms."""
         estimates, policy = self._read(), self.bandit.spec.policy
         clock: float = self.n_choices + 1
@@ -338,8 +377,9 @@ class SegmentAgent:
         waiting, found = self._waiting(n_choices, uptime), []
         for position, (spec, name) in enumerate(zip(self._specs, self._names, strict=True)):
             count, own = estimates.count[position], self._ledger.own.get(name) or Own()
-            n_heard = count - own.count if self.fading is None else int(self._sums_of(name, False)[0])
+            n_heard = count - own.count if self.fading is None else int(self._table.sums_of(name)[0])
             n_young, n_silent, _ = waiting.get(position) or Waiting()
+            out = [] if self.beliefs is None else self.beliefs.out.get(name, [])
             found.append(
                 ArmView(
                     spec.name,
@@ -347,10 +387,12 @@ class SegmentAgent:
                     n_heard,
                     estimates.mean[position] if count else None,
                     policy.index_at(clock, estimates, position) if count else None,
-                    n_origins(name),
+                    self._table.n_origins(name),
                     n_young + n_silent,
                     n_silent,
                     None if self.fading is None else count,
+                    len(out),
+                    out[:MAX_NAMED],
                 )
             )
         name, segment = self.bandit.spec.name, self.segment or None
@@ -370,7 +412,7 @@ def spec_of(holders: Holders, arm: str) -> ArmSpec | None:
 def make_ready(holders: Holders, arms: Iterable[str]) -> None:
     """Have the agents of these arms as they are before rewards of them are counted."""
     for agent in {holders[arm] for arm in arms if arm in holders}:
-        agent.agent()
+        agent.made()
 
 
 def observe(holders: Holders, counted: Iterable[tuple[str, float]]) -> None:

@@ -22,7 +22,7 @@ from ..bandits import BanditSpec, name_problems
 from ..forgetting import TimeOfDay, told_memory
 from ..http.openapi import AgentView
 from ..names import DEFAULT, Caps, agent_name, arm_name, check_name, split_agent, split_arm
-from ..statistics import ArmSpec, policy_arms
+from ..statistics import ArmSpec, noise_of, policy_arms
 from .agents import Bandit, SegmentAgent
 from .ledger import Ledger, Own
 from .outboxes import LiveChances
@@ -43,6 +43,8 @@ class Bandits:
     time : TimeOfDay
     new_flights : callable
         `new_flights(patience)` makes the choices in flight of one agent.
+    trim : int
+        How many others may lie, at most; with 0 all is believed.
     chances, rng, counters
         What policies draw from, what exploration draws from, and where choices and refusals are counted.
 
@@ -67,7 +69,9 @@ class Bandits:
         chances: LiveChances,
         rng: random.Random,
         counters: Counter[str],
+        trim: int = 0,
     ) -> None:
+        self.trim = trim
         self.agents: dict[str, SegmentAgent] = {}
         self.holder: dict[str, SegmentAgent] = {}
         self.memories: dict[str, str] = {}
@@ -114,8 +118,8 @@ class Bandits:
         bandit.spec = spec
         return self._change(bandit, arms)
 
-    def check(self, specs: Sequence[BanditSpec]) -> None:
-        """Refuse bandits that there cannot be, in the segments that there are."""
+    def check(self, specs: Sequence[BanditSpec], trim: int | None = None) -> None:
+        """Refuse bandits that there cannot be, in the segments that there are; with `trim` if it is to change."""
         n_arms, agents_of = 0, dict[str, list[str]]()
         for spec in specs:
             bandit = self._bandits.get(spec.name) or Bandit(spec)
@@ -128,6 +132,8 @@ class Bandits:
                 if bandit.arms.get(arm.name) != arm:
                     for problem in name_problems(agents, arm.name):
                         raise InputError(problem)
+                if self.trim if trim is None else trim:
+                    noise_of(arm)
             spec.policy.require(policy_arms(spec.arms))
         own, most = self._ledger.own, self._caps.arms
         if n_arms + len(own) > most:
@@ -174,13 +180,22 @@ class Bandits:
         """Make an agent, which goes on counting the choices of its arms in what is the node's own."""
         flights = self._new_flights(bandit.spec.patience)
         agent = SegmentAgent(
-            bandit, segment, self._node, self._ledger, self._table.sums_of, self._time, flights, self._chances,
+            bandit, segment, self._node, self._ledger, self._table, self._time, flights, self._chances,
             self._rng, self._counters,
         )  # fmt: skip
         bandit.agents[segment] = self.agents[agent.name] = agent
+        agent.believe(self.trim)
         agent.n_choices = sum(own.n_chosen for name, own in mine if split_arm(name)[0] == agent.name)
         self._use(agent, (), bandit.arms.values())
         return agent
+
+    def set_trim(self, trim: int) -> None:
+        """Bear this many liars from now on. Arms that cannot be tested must have been refused."""
+        self.trim = trim
+        for agent in self.agents.values():
+            agent.believe(trim)
+            agent.make_anew()
+        self.renew(self.holder)
 
     def restore(self) -> None:
         """Own statistics and table are back: make the segments that were in use, and sum everything anew."""
@@ -250,6 +265,12 @@ class Bandits:
             return None
         check_name("segment", segment)
         refusal = self._against_segment(bandit, segment)
+        share = self._caps.entries_per_origin
+        if is_asked and refusal is None and self._table.n_of_its_own() >= share:
+            refusal = (
+                f"segment {segment!r} would not be heard of: others take at most {share} statistics of one node "
+                "(caps.entries_per_origin), and this one has as many; raise the cap on all nodes"
+            )
         if refusal is None:
             return self._add_agent(bandit, segment, self._ledger.own.items() if is_asked else ())
         self._counters["refused_segments"] += 1
@@ -272,6 +293,11 @@ class Bandits:
                 return problem
         return None
 
+    def left_out(self) -> Counter[str]:
+        """By origin: of how many arms what it tells is left out."""
+        outs = (agent.beliefs.out.values() for agent in self.agents.values() if agent.beliefs is not None)
+        return Counter(name for out in outs for names in out for name in names)
+
     def begin(self) -> None:
         """A start or a life begins: nothing is in flight."""
         for agent in self.agents.values():
@@ -279,7 +305,7 @@ class Bandits:
 
     def views(self, n_choices: int, uptime: float) -> list[AgentView]:
         """What each agent knows, after `n_choices` of the node; that of the default bandit without a segment first."""
-        return [agent.view(n_choices, uptime, self._table.n_origins) for agent in self.agents.values()]
+        return [agent.view(n_choices, uptime) for agent in self.agents.values()]
 
     def n_segments(self) -> int:
         """How many segments there are of the bandit that has the most."""

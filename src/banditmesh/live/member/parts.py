@@ -70,6 +70,7 @@ class Parts:
         ticket_lifetime: float,
         open_choices: int,
         max_clock_skew: float,
+        trim: int,
         rng: random.Random,
         check_reward: Callable[[str, object, bool], float],
     ) -> None:
@@ -91,4 +92,6 @@ class Parts:
         )
         self.ledger = Ledger(ticket_lifetime, open_choices, check_reward)
         new_flights = partial(Flights, ticket_lifetime, open_choices)
-        self.bandits = Bandits(node, self.ledger, self.table, caps, self.time, new_flights, chances, rng, self.counters)
+        self.bandits = Bandits(
+            node, self.ledger, self.table, caps, self.time, new_flights, chances, rng, self.counters, trim
+        )

@@ -14,7 +14,7 @@ import sys
 from collections import Counter
 from collections.abc import Collection, Iterable
 
-from ..names import WARN_FROM, Caps, is_epoch, is_name
+from ..names import OWN_ENTRIES, WARN_FROM, Caps, is_epoch, is_name
 from ..statistics import Key
 
 
@@ -71,7 +71,7 @@ class Roster:
                 if self._n_lives[origin] >= self._caps.epochs:
                     return "epochs"
         if origin == self._node:
-            return None if self.room_for_own() > 0 else "own_entries"
+            return None if self.room_for_own() > 0 else OWN_ENTRIES
         if self._n_rows_of[origin] >= self._caps.entries_per_origin:
             return "entries_per_origin"
         return None if self._n_rows < self._caps.entries else "entries"
@@ -156,6 +156,10 @@ class Roster:
         """How many rows an origin has."""
         return self._n_rows_of[origin]
 
+    def rows_by_origin(self) -> list[tuple[str, int]]:
+        """How many rows each other origin has."""
+        return [(name, n) for name, n in self._n_rows_of.items() if name != self._node]
+
     def usage(self, n_told: int = 0) -> dict[str, tuple[int, int]]:
         """How much there is of what has a cap, and the cap; the present life has told of `n_told` arms."""
         share, own = self._caps.entries_per_origin, self._n_rows_of[self._node] + n_told
@@ -166,5 +170,5 @@ class Roster:
             "arms": (len(self._arms), self._caps.arms),
             "entries": (self._n_rows, self._caps.entries),
             "entries_per_origin": (fullest, share),
-            "own_entries": (own, share),
+            OWN_ENTRIES: (own, share),
         }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...protocols import notation
 from ..disk import Life
-from ..http.openapi import CapView, StateView, warnings_of
+from ..http.openapi import MAX_ORIGINS, CapView, OriginView, StateView, TrustView, warnings_of
 from ..names import epoch_text
 from .parts import Parts
 
@@ -34,4 +34,25 @@ def snapshot(mesh: str, parts: Parts, life: Life, uptime: float) -> StateView:
         caps=shares,
         many_lives=many_lives,
         warnings=warnings_of(shares, many_lives, table.outside_by_arm()),
+        trust=_trust(parts),
+    )
+
+
+def _trust(parts: Parts) -> TrustView:
+    """How far the member trusts others; what it believes of arms must have been worked out."""
+    left_out = parts.bandits.left_out()
+    origins = [
+        OriginView(name, signed, unsigned, expired, left_out[name])
+        for name, (signed, unsigned, expired) in parts.table.signed_by_origin().items()
+    ]
+    origins.sort(key=lambda one: (-one.left_out, -one.unsigned, -one.expired, one.name))
+    return TrustView(
+        signatures=parts.table.signatures,
+        trim=parts.bandits.trim,
+        n_origins=len(origins),
+        signed=sum(one.signed for one in origins),
+        unsigned=sum(one.unsigned for one in origins),
+        expired=sum(one.expired for one in origins),
+        left_out=sum(one.left_out for one in origins),
+        origins=origins[:MAX_ORIGINS],
     )

@@ -43,7 +43,7 @@ from ...core import Fate, fate_of
 from ...protocols.base import AnyProtocol, Protocol
 from ..certificates import REQUIRED, UNSIGNED, Certificates
 from ..forgetting import NO_PART, Fading, Part, TimeOfDay
-from ..names import MAX_COUNT, MAX_REWARD, Caps
+from ..names import MAX_COUNT, MAX_REWARD, OWN_ENTRIES, Caps
 from ..statistics import (
     CERTIFICATE_BYTES,
     NOTHING,
@@ -406,7 +406,7 @@ class StatisticTable:
         origin, epoch, arm = one.key
         refusal = self.roster.refusal(origin, epoch, arm)
         is_present = origin == self._node and epoch == self.epoch
-        if is_present and refusal == "own_entries":
+        if is_present and refusal == OWN_ENTRIES:
             # The present life has no rows here, and needs no room.
             refusal = None
         if refusal:
@@ -638,15 +638,30 @@ class StatisticTable:
 
         With `by_weight`, weight and weighted total, in the arm's scale as it is now.
         """
+        parts = [part for _, part in self._parts_of(arm, by_weight)]
+        weights = (part[0] for part in parts)
+        return math.fsum(weights) if by_weight else sum(weights), math.fsum(part[1] for part in parts)
+
+    def by_origin(self, arm: str, by_weight: bool = False) -> dict[str, tuple[float, float]]:
+        """The same by origin, all its lives together; the node itself with its earlier lives."""
+        parts: dict[str, list[tuple[float, float]]] = {}
+        for row, part in self._parts_of(arm, by_weight):
+            parts.setdefault(row.key[0], []).append(part)
+        return {
+            name: some[0] if len(some) == 1 else (sum(part[0] for part in some), math.fsum(part[1] for part in some))
+            for name, some in parts.items()
+        }
+
+    def _parts_of(self, arm: str, by_weight: bool) -> list[tuple[Known, tuple[float, float]]]:
+        """The rows of an arm that are in use, with their counts and sums, or weights and weighted totals."""
         rows = [row for row in self._of_arm.get(arm, ()) if not row.is_outside]
-        if by_weight:
-            for row in self._of_arm.get(arm, ()):
-                if row.is_outside:
-                    self._faded.pop(row, None)
-            horizon, faded = self._time.horizon, self._faded
-            parts = [self._see(row, faded[row][0] if row in faded else min(row.stamp, horizon)) for row in rows]
-            return math.fsum(part.weight for part in parts), math.fsum(part.total for part in parts)
-        return sum(row.count for row in rows), math.fsum(row.total for row in rows)
+        if not by_weight:
+            return [(row, (row.count, row.total)) for row in rows]
+        for row in self._of_arm.get(arm, ()):
+            if row.is_outside:
+                self._faded.pop(row, None)
+        horizon, faded = self._time.horizon, self._faded
+        return [(row, self._see(row, faded[row][0] if row in faded else min(row.stamp, horizon))) for row in rows]
 
     def entries(self) -> list[Entry]:
         """All entries, as they are stored."""
@@ -655,6 +670,26 @@ class StatisticTable:
     def n_origins(self, arm: str) -> int:
         """How many other nodes the table has something of an arm from."""
         return len({row.key[0] for row in self._of_arm.get(arm, ()) if not row.is_outside} - {self._node})
+
+    def signed_by_origin(self) -> dict[str, tuple[int, int, int]]:
+        """By other origin: how many entries are signed, how many are not, and of how many the certificate has ended."""
+        if self.signatures == UNSIGNED:
+            return {name: (0, n, 0) for name, n in self.roster.rows_by_origin()}
+        ended = self.certificates.ended(self._time.now)
+        tally = Counter((row.key[0], row.certificate if row.signature else None) for row in self._rows.values())
+        found: dict[str, tuple[int, int, int]] = {}
+        for (name, certificate), n in tally.items():
+            if name != self._node:
+                signed, unsigned, expired = found.get(name, (0, 0, 0))
+                if certificate is None:
+                    found[name] = signed, unsigned + n, expired
+                else:
+                    found[name] = signed + n, unsigned, expired + n * (certificate in ended)
+        return found
+
+    def n_of_its_own(self) -> int:
+        """How many statistics of its own lives the node has: what it told in the present one, and of earlier ones."""
+        return self.roster.n_rows_of(self._node) + len(self.told)
 
     def outside_by_arm(self) -> dict[str, int]:
         """How many entries of each arm are outside of its range, and unused; only of arms that have some."""
