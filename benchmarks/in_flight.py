@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import math
 import random
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
@@ -165,47 +166,63 @@ class Thresholded(Rule):
                 del self.open[number_]
                 self.n_old[arm] += 1
         shares = [float(n) for n in self.n_old]
-        paid = [0.0] * self.n_arms
-        for arm, given in self.open.values():
-            shares[arm] += self.share(now - given)
-            paid[arm] += self.bonus
+        for arm, _ in self.open.values():
+            shares[arm] += 1.0
         for arm, share in enumerate(shares):
-            view.put(arm, view.count[arm] + share, view.total[arm] + paid[arm])
+            young = share - self.n_old[arm]
+            view.put(arm, view.count[arm] + share, view.total[arm] + young)
         if 0 in view.count:
             return min((arm for arm in range(self.n_arms) if not view.count[arm]), key=lambda arm: self.n_chosen[arm])
         return self.by_policy(number, view)
-
-    bonus = 1.0
-
-    def share(self, age: float) -> float:
-        return 1.0
 
     def observe(self, arm: int, number: int, reward: float, now: float) -> None:
         if number in self.open:  # what comes after the window is ignored
             super().observe(arm, number, reward, now)
 
 
-class Corrected(Thresholded):
-    """After Vernade, Cappe and Perchet (2017): an open choice counts as much as rewards of its age have come by then.
+class Corrected(Rule):
+    """After Vernade, Cappe and Perchet (2017): a choice counts as much as rewards of its age have come by then.
 
-    There, the law of delays is known, and choices that were answered count likewise, since only successes are reported;
-    what comes after the window is not observed. Here the law is that of the last hundred delays, an answered choice
-    counts as one, and one older than the window does.
+    So does one that was answered: the sum of what came within a window is divided by the sum, over all choices, of the
+    chance that a reward would have come by now, or within the window. There, the law of delays is known. Here it is that
+    of the last hundred rewards that came, whenever they did.
     """
 
     name = "by the law of delays (after Vernade 2017)"
-    bonus = 0.0
 
     def __init__(self, policy: Policy, n_arms: int, rng: random.Random) -> None:
         super().__init__(policy, n_arms, rng)
         self.waits: deque[float] = deque(maxlen=100)
+        self.young: deque[tuple[int, float]] = deque()
+        self.n_old = [0] * n_arms
+        self.paid = [0.0] * n_arms
 
-    def share(self, age: float) -> float:
-        return sum(wait <= age for wait in self.waits) / len(self.waits) if self.waits else 0.0
+    def gave(self, arm: int, number: int, now: float) -> None:
+        self.young.append((arm, now))
+
+    def pick(self, number: int, now: float) -> int:
+        while self.young and now - self.young[0][1] > PATIENCE:
+            self.n_old[self.young.popleft()[0]] += 1
+        waits = sorted(self.waits)
+        shares = [n * self.share(PATIENCE, waits) for n in self.n_old]
+        for arm, given in self.young:
+            shares[arm] += self.share(now - given, waits)
+        if 0.0 in shares:
+            return min((arm for arm in range(self.n_arms) if not shares[arm]), key=lambda arm: self.n_chosen[arm])
+        view = self.estimates.part(range(self.n_arms))
+        for arm, share in enumerate(shares):
+            # Estimated laws may divide by too little: a coin pays at most one.
+            view.put(arm, share, min(self.paid[arm], share))
+        return self.by_policy(number, view)
+
+    @staticmethod
+    def share(age: float, waits: Sequence[float]) -> float:
+        return bisect_right(waits, age) / len(waits) if waits else 0.0
 
     def observe(self, arm: int, number: int, reward: float, now: float) -> None:
-        if number in self.open:
-            self.waits.append(now - self.open[number][1])
+        wait = now - self.open[number][1]
+        self.waits.append(wait)
+        self.paid[arm] += reward * (wait <= PATIENCE)
         super().observe(arm, number, reward, now)
 
 

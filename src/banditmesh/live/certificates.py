@@ -87,6 +87,8 @@ def read_certificate(der: bytes, mesh: str, authorities: Iterable[Any]) -> Certi
         It is none, or another's.
     """
     x509, ed25519 = need("cryptography.x509"), need("cryptography.hazmat.primitives.asymmetric.ed25519")
+    unfit: tuple[Any, ...] = (ValueError, TypeError, InputError, need("cryptography.exceptions").UnsupportedAlgorithm)
+    unfit += (x509.ExtensionNotFound, x509.DuplicateExtension, x509.InvalidVersion, x509.UnsupportedGeneralNameType)
     if len(der) > MAX_CERTIFICATE:
         raise RefusedCertificate("bad_certificate", is_bad=True)
     try:
@@ -98,7 +100,7 @@ def read_certificate(der: bytes, mesh: str, authorities: Iterable[Any]) -> Certi
         key = found.public_key()
         begins, ends = found.not_valid_before_utc, found.not_valid_after_utc
         issuer = found.issuer
-    except (ValueError, TypeError, x509.ExtensionNotFound, x509.DuplicateExtension, InputError) as error:
+    except unfit as error:
         raise RefusedCertificate("bad_certificate", is_bad=True) from error
     if constraints.ca or not isinstance(key, ed25519.Ed25519PublicKey):
         raise RefusedCertificate("bad_certificate", is_bad=True)
@@ -126,9 +128,10 @@ def read_certificates(
 
 
 def _is_issued_by(certificate: Any, authority: Any) -> bool:
+    exceptions = need("cryptography.exceptions")
     try:
         certificate.verify_directly_issued_by(authority)
-    except (ValueError, TypeError, need("cryptography.exceptions").InvalidSignature):
+    except (ValueError, TypeError, exceptions.InvalidSignature, exceptions.UnsupportedAlgorithm):
         return False
     return True
 

@@ -209,7 +209,7 @@ def is_issued_by(certificate: Any, authority: Any) -> bool:
     exceptions = need("cryptography.exceptions")
     try:
         certificate.verify_directly_issued_by(authority)
-    except (ValueError, TypeError, exceptions.InvalidSignature):
+    except (ValueError, TypeError, exceptions.InvalidSignature, exceptions.UnsupportedAlgorithm):
         return False
     return True
 
