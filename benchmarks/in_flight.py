@@ -184,8 +184,8 @@ class Corrected(Rule):
     """After Vernade, Cappe and Perchet (2017): a choice counts as much as rewards of its age have come by then.
 
     So does one that was answered: the sum of what came within a window is divided by the sum, over all choices, of the
-    chance that a reward would have come by now, or within the window. There, the law of delays is known. Here it is that
-    of the last hundred rewards that came, whenever they did.
+    chance that a reward would have come by now, or within the window. There, the law of delays is known, and the same
+    for all arms. Here it is that of the last hundred rewards that came, whenever they did.
     """
 
     name = "by the law of delays (after Vernade 2017)"
