@@ -567,6 +567,27 @@ def test_picking_an_agent_and_more_frames_reach_the_page_around(page, tmp_path):
     assert page.evaluate("document.activeElement.dataset.bm") == "slider"
 
 
+def test_beginning_that_has_been_played_goes_on_when_the_rest_is_there(page, tmp_path):
+    problem = held(nx.path_graph(3), {0, 2})
+    result = bm.simulate(problem, "fwa(2)", horizon=9, seed=0, link_traffic=True, agents=True, engine="reference")
+    whole = load_document(problem, result)
+    (tmp_path / "run.html").write_text(as_html({**whole, "frames": whole["frames"][:2]}))
+    page.goto((tmp_path / "run.html").as_uri() + "?autoplay")
+    page.evaluate(
+        """(whole) => new Promise((done) => {
+        const view = document.getElementById("animation").bmView;
+        const look = () => {
+            const {round, playing} = view.state;
+            if (round === 2 && !playing && view.doc.frames.length === 2) view.replace(whole, true);
+            if (round === 9) done();
+            else requestAnimationFrame(look);
+        };
+        look();
+    })""",
+        whole,
+    )
+
+
 def test_hostile_names_do_nothing_in_the_browser(page, tmp_path):
     network = nx.Graph([(HOSTILE, "b")])
     problem = bm.Problem(network, [[HOSTILE]] * 2, {HOSTILE: bm.arms.Bernoulli(0.5)})

@@ -1192,7 +1192,14 @@
        shown. Who works in the drawing with the keyboard goes on where they were. */
     replace(doc, goesOn = false) {
       const { root, chosen } = this;
-      const before = goesOn && this.doc.kind === "run" ? { round: this.goal === null ? this.model.about(this.index).round : this.model.rounds[this.goal - 1], halts: this.frame === null || (this.goal !== null && this.halts) } : null;
+      let before = null;
+      if (goesOn && this.doc.kind === "run") {
+        const { round } = this.model.about(this.index);
+        // What has come to the end of a run's beginning plays on when the rest is there.
+        const waits = this.index > 0 && this.index === this.model.last && round < this.doc.horizon && !this.still.matches;
+        const halts = (this.frame === null && !waits) || (this.goal !== null && this.halts);
+        before = { round: this.goal === null ? round : this.model.rounds[this.goal - 1], halts };
+      }
       const within = root.contains(document.activeElement) ? document.activeElement.dataset.bm || "" : null;
       const same = JSON.stringify(doc.network.names) === JSON.stringify(this.doc.network.names);
       this.build(doc);

@@ -59,7 +59,7 @@ def write_comparison(comparison: Comparison, path: str | PathLike[str], about: s
     tables += "".join(f'<p class="note">{html.escape(note)}</p>' for note in comparison.notes)
     best = least_regret(comparison)
     if len(comparison.results) > 1:
-        tables += pages.table(f"Paired differences from {best}", difference_rows(comparison, best))
+        tables += pages.wide(pages.table(f"Paired differences from {best}", difference_rows(comparison, best)))
         if first.replicates > 1:
             tables += '<p class="note">In brackets: 95 % confidence intervals of the mean difference</p>'
     policies = dict.fromkeys(str(one.settings["policy"]) for one in comparison.results.values())

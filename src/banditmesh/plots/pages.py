@@ -131,7 +131,18 @@ def explained(rows: str, columns: Mapping[str, str]) -> str:
     '<dl class="note"><dt>ours</dt><dd>a mean</dd></dl>'
     """
     meanings = "".join(f"<dt>{html.escape(name)}</dt><dd>{html.escape(text)}</dd>" for name, text in columns.items())
-    return f'<div class="tables wide">{rows}</div><dl class="note">{meanings}</dl>'
+    return f'{wide(rows)}<dl class="note">{meanings}</dl>'
+
+
+def wide(rows: str) -> str:
+    """A table that has a scroll bar of its own where the window is too narrow for it.
+
+    Examples
+    --------
+    >>> wide("<table></table>")
+    '<div class="tables wide"><table></table></div>'
+    """
+    return f'<div class="tables wide">{rows}</div>'
 
 
 def picture(caption: str, figure: Figure) -> str:
