@@ -9,7 +9,9 @@ number and sum (weight and weighted total) at the time of the last one (stamp). 
 and 0; then they may be left out, as a weight of 0, and `Values.of` puts them in.
 
 **One order** decides which of two statistics of a key stands, wherever two meet (`rank`): one that is signed beats one
-that is not, then the larger values win, compared in turn.
+that is not, then the larger count wins, the larger sum, one with a stamp over one without, and the larger of the rest.
+A stamp comes before weights since relays of version 1 strip all three: what is left, with the count for the weight,
+says less of the same rewards, and must not beat them.
 
 `why_refused` says what values may be, for all edges alike: of what comes over a link, of what is read from the disk,
 and, with a count of one, of a reward that is reported. A count is from 1 to 2^53 - 1, a weight from 1 to the count. A
@@ -72,6 +74,17 @@ class Values(NamedTuple):
         return cls(count, total, count, total, 0.0)
 
     @property
+    def order(self) -> tuple[int, float, bool, float, float, float]:
+        """Of two values of a key the larger one stands.
+
+        Examples
+        --------
+        >>> Values(3, 1.5, 2.0, 1.0, stamp=9.0).order > Values.of(3, 1.5).order
+        True
+        """
+        return self.count, self.total, self.stamp > 0.0, self.weight, self.weighted_total, self.stamp
+
+    @property
     def forgetting(self) -> tuple[float, float, float]:
         """Weight, weighted total and stamp, as they are written: zeros where there is no memory."""
         return (self.weight, self.weighted_total, self.stamp) if self.stamp else (0.0, 0.0, 0.0)
@@ -79,8 +92,8 @@ class Values(NamedTuple):
 
 #: Of an arm of which nothing is known.
 NOTHING: Final = Values(0, 0.0, 0, 0.0, 0.0)
-#: By what two statistics of a key are compared: whether it is signed, then its values in turn.
-Rank = tuple[bool, Values]
+#: By what two statistics of a key are compared: whether it is signed, then its values in order.
+Rank = tuple[bool, tuple[int, float, bool, float, float, float]]
 
 
 class Statistic(Struct, frozen=True, array_like=True, gc=False, repr_omit_defaults=True):
@@ -115,7 +128,7 @@ class Statistic(Struct, frozen=True, array_like=True, gc=False, repr_omit_defaul
     @property
     def rank(self) -> Rank:
         """Of two statistics of a key the larger one stands."""
-        return bool(self.signature), self.values
+        return bool(self.signature), self.values.order
 
 
 class Entry(Statistic, frozen=True, array_like=True, gc=False, kw_only=True, repr_omit_defaults=True):
@@ -188,7 +201,7 @@ class Known(Struct, eq=False, gc=False):
     @property
     def rank(self) -> Rank:
         """Of two statistics of a key the larger one stands."""
-        return bool(self.signature), self.values
+        return bool(self.signature), self.values.order
 
     @classmethod
     def of_own(cls, node: str, epoch: int, arm: str, values: Values) -> Known:

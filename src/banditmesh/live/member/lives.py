@@ -165,7 +165,7 @@ class Lives:
                 room -= 1
             if arm not in moved and room < 0:
                 continue
-            if arm not in moved or proof.values > moved[arm].values:
+            if arm not in moved or proof.values.order > moved[arm].values.order:
                 moved[arm] = self._moved(epoch, arm, proof.values, proof.certificate, proof.signature)
         return moved
 

@@ -7,8 +7,10 @@ Rules kept here, for a statistic (origin, epoch, arm, count, sum, ttl) that came
 2. The ttl becomes min(ttl, `max_ttl`) - 1; below 0 it is refused.
 3. A statistic above the known one, or of a key not known, is news: the difference is to be learned if the node has the
    arm. The same values with a larger ttl are extended: nothing is learned, but they may travel further. The same values
-   under a certificate that began later are renewed: stored, and passed on as extended. The same count with other values
-   is a conflict, which only a forked life or a liar causes: the larger values win, as news. All else is stale.
+   under a certificate that began later are renewed: stored, and passed on as extended. Unsigned, the same count and sum
+   once with a stamp and once without, as relays of version 1 strip it: the one with the stamp stands, as news, with the
+   larger ttl of the two. The same count with other values is a conflict, which only a forked life or a liar causes: the
+   larger values win, as news. All else is stale.
    Where there are keys, news and renewed ones need a certificate that counts, and their signature is checked by the
    caller, who then lets them be heard once more. Which certificates count, `signing` says.
 4. Of news and extended ones the relay rule says whether they pass. What passes, with at least one hop left, goes to all
@@ -307,7 +309,7 @@ class StatisticTable:
                         n_stale += 1
                         continue
                     if count == known:
-                        new, old = (total, weight, weighted_total, stamp), row.values[1:]
+                        new, old = (count, total, stamp > 0, weight, weighted_total, stamp), row.values.order
                         if new == old:
                             is_renewed = is_signed and one.certificate != row.certificate and self._renews(one, row)
                             if not is_renewed:
@@ -318,6 +320,16 @@ class StatisticTable:
                                 else:
                                     self._extend(row, ttl, peer)
                                 continue
+                        elif not is_signed and total == row.total and not (stamp and row.stamp):
+                            # One of the two was stripped of its memory: of the same rewards, so each says how far they
+                            # may travel, and the other one stands.
+                            if new < old:
+                                if ttl <= row.ttl or row.is_own:
+                                    n_stale += 1
+                                else:
+                                    self._extend(row, ttl, peer)
+                                continue
+                            ttl = max(ttl, row.ttl)
                         elif new < old:
                             counters["heard_conflicts"] += 1
                             n_stale += 1
@@ -413,11 +425,17 @@ class StatisticTable:
             self._counters[f"refused_{refusal}"] += 1
         elif not self._allows(arm, one.values):
             self._refuse_range(arm)
-        elif is_present and (one.count < (told := self.told_of(arm)).count or one.values == told):
+        elif is_present and (one.count < (told := self.told_of(arm)).count or self._says_no_more(one, told)):
             self._counters["heard_stale"] += 1
         else:
             return True
         return False
+
+    @staticmethod
+    def _says_no_more(one: Statistic, told: Values) -> bool:
+        """Whether a statistic is what was told, or that as a relay of version 1 leaves it."""
+        is_stripped = not one.signature and one.values == Values.of(told.count, told.total)
+        return is_stripped or one.values == told
 
     def _counts(self, one: Statistic) -> bool:
         """Whether the certificate by which a statistic is signed counts; else it is counted why not."""
