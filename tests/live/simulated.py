@@ -328,7 +328,7 @@ class DiskStore:
         self.committed = committed or (lambda changes: None)
         self.is_dead = False
 
-    def load(self):
+    async def loaded(self):
         return self.store.load()
 
     async def commit(self, changes):

@@ -1,8 +1,9 @@
 """Changes of a running node's configuration.
 
-They have their turns in the order in which they were asked for, between two transactions, and within its turn none
-waits for anything: so no two of them mix, and the last one stands. Those of neighbours, and arms that a choice names
-first, need no turn; what waits for its own meanwhile takes them over.
+They have their turns in the order in which they were asked for, between two transactions: no two of them mix, and the
+last one stands. A turn waits for the event loop alone, which goes on while many rows of the table are gone through.
+Changes of neighbours, and arms that a choice names first, need no turn; what waits for its own meanwhile takes them
+over.
 """
 
 from __future__ import annotations
@@ -51,8 +52,8 @@ class Changes:
         #: For each change that waits for its turn: the changes without one that were asked for after it.
         self._waiting: dict[Edit, list[Edit]] = {}
 
-    async def make(self, edit: Edit) -> None:
-        """Change the configuration, as it is when the turn comes."""
+    async def make(self, edit: Edit, reads_keys: bool = False) -> None:
+        """Change the configuration, as it is when the turn comes; with `reads_keys`, files of keys are read again."""
         later = self._waiting[edit] = list[Edit]()
         try:
             async with self._parts.committer.turn:
@@ -60,7 +61,7 @@ class Changes:
                 config = edit(self._parts.config)
                 for edit_later in later:
                     config = edit_later(config)
-                self._apply(config)
+                await self._apply(config, reads_keys)
         finally:
             del self._waiting[edit]
 
@@ -73,6 +74,7 @@ class Changes:
         """Change arms between two turns: a choice that names new ones does not wait."""
         config = edit(self._parts.config)
         self._parts.member.set_bandits(config.bandit_specs())
+        self._parts.member.walks.finish()
         self._parts.config = config
         self._edit_later(edit)
         self._parts.something_changed()
@@ -81,29 +83,36 @@ class Changes:
         for later in self._waiting.values():
             later.append(edit)
 
-    def _apply(self, config: NodeConfig) -> None:
+    async def _apply(self, config: NodeConfig, reads_keys: bool) -> None:
         parts, old, member = self._parts, self._parts.config, self._parts.member
         _check_fixed(old, config)
         member.check_bandits(config.bandit_specs(), config.trust.trim)
-        keys = read_keys(config) if isinstance(parts.transport, TlsTransport) else None
+        keys = read_keys(config) if reads_keys and isinstance(parts.transport, TlsTransport) else None
+        await parts.walked()
         member.set_ignore(config.ignore)
+        # From here on it stands, whatever else is asked for while the table is walked.
+        parts.config = config
         # Why neighbours are to offer everything once more.
         reasons = ["ignore is shorter"] if set(old.ignore) - set(config.ignore) else []
         if keys is not None:
             reasons += self._use_keys(keys)
-        reasons += self._trust(config)
+        if reads_keys:
+            reasons += self._trust(old, config)
         if config.protocol != old.protocol:
             # A neighbour is told of it in a hello. What was heard has the hops that the old protocol left it; on a new
             # link it is offered with all of them.
             member.set_protocol(config.protocol, config.max_ttl)
             parts.exchange.protocol = notation.write(config.protocol)
             reasons.append("another protocol")
+        await parts.walked()
         if config.trust.trim != old.trust.trim:
             member.set_trim(config.trust.trim)
-        if config.bandit_specs() != old.bandit_specs() and member.set_bandits(config.bandit_specs()):
+        if config.bandit_specs() != old.bandit_specs():
+            member.set_bandits(parts.config.bandit_specs())
+            await parts.walked()
+        if member.take_other_range():
             reasons.append("another reward_range")
         parts.exchange.bandits = member.bandits()
-        parts.config = config
         parts.use_certificate()
         self._link(old, reasons)
         parts.something_changed()
@@ -115,14 +124,14 @@ class Changes:
         parts.transport.contexts, parts.signers, parts.keys = keys, keys.signers, keys
         return reasons
 
-    def _trust(self, config: NodeConfig) -> list[str]:
+    def _trust(self, old: NodeConfig, config: NodeConfig) -> list[str]:
         """Sign and check as the configuration and the keys of now say."""
         parts, reasons = self._parts, list[str]()
         if parts.signing is None or parts.keys is None:
             return reasons
         if parts.signing.use(credentials(parts.keys), parts.keys.authorities, config.signature_grace):
             reasons.append("certificates count that did not")
-        if config.signatures != parts.config.signatures:
+        if config.signatures != old.signatures:
             if config.signatures == ACCEPTED:
                 reasons.append("signatures are not required any more")
             parts.member.set_signatures(config.signatures)

@@ -122,7 +122,7 @@ class Node:
         config, parts = self.config, self._parts
         try:
             parts.prepare(self._new_life)
-            await parts.restore(lambda: self._changes.make(lambda same: same))
+            await parts.restore(lambda: self._changes.make(lambda same: same, reads_keys=True))
             self._member, self._committer, self._links = parts.member, parts.committer, parts.links
             await parts.open()
         except BaseException:
@@ -369,7 +369,7 @@ class Node:
             Something differs that cannot change while a node runs; nothing has changed.
         """
         self._require_running("choose another configuration")
-        await self._changes.make(lambda _: config)
+        await self._changes.make(lambda _: config, reads_keys=True)
 
     # --- looking
 

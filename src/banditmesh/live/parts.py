@@ -25,6 +25,7 @@ from .links.exchange import Board, Exchange
 from .links.notices import Signer
 from .logs import note
 from .member import Member
+from .member.walks import PIECE
 from .names import new_epoch
 from .signing import Credentials, Signing, Workers
 from .statistics import certificate_id
@@ -99,7 +100,7 @@ class Parts:
         self._make_member()
         self._make_links(read_again)
         self.use_certificate()
-        stored = self.store.load()
+        stored = await self.store.loaded()
         self.committer.up_before = -asyncio.get_running_loop().time()
         if stored is not None:
             self.committer.up_before += stored.life.uptime
@@ -107,8 +108,10 @@ class Parts:
             if self.signing is not None:
                 await self.signing.restore(stored.certificates)
             self.member.restore(stored)
+            await self.walked()
             if self.signing is not None:
                 self.signing.review()
+                await self.walked()
                 await self.signing.sign_anew()
         self.exchange.bandits = self.member.bandits()
         await self.committer.begin()
@@ -150,6 +153,7 @@ class Parts:
             trim=config.trust.trim,
             rng=self._rng,
         )
+        self.member.walks.piece = PIECE
         self.committer = Committer(self.member, self.store, clock=self.clock, new_epoch=lambda: new_epoch(self._rng))
         if self.decided is not None:
             self.committer.observed = self.decided.observed
@@ -245,6 +249,12 @@ class Parts:
         self.committer.look()
         self.exchange.wake()
 
+    async def walked(self) -> None:
+        """Go on with what concerns many rows, a piece in each turn of the event loop, until it is done."""
+        while self.member.walks.are_left:
+            await asyncio.sleep(0)
+            self.member.walks.go_on()
+
     async def _keep_time(self) -> None:
         """Until cancelled, tell the member how late it is, and whether the clock was set."""
         before = self.clock() - self.committer.uptime()
@@ -257,6 +267,7 @@ class Parts:
             before = now - uptime
             self.member.tick(now, uptime)
             self.committer.look()
+            await self.walked()
 
     # --- the node's own certificate, and those of others
 

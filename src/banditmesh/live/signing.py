@@ -176,9 +176,7 @@ class Signing:
 
     def review(self) -> None:
         """Look again which certificates count; rows leave with those that do not."""
-        names = self._member.review(self._clock())
-        if names:
-            self._left(names)
+        self._member.review(self._clock(), self._left)
 
     async def watch(self) -> None:
         """Until cancelled, look every hour which certificates count, and whenever the clock was set."""

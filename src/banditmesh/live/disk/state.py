@@ -264,6 +264,11 @@ class Store:
         self._backup_of = stored.life.epoch if stored is not None and stored.is_backup else None
         return stored
 
+    async def loaded(self) -> Stored | None:
+        """What `load` gives, read where it holds up no event loop."""
+        self._require_open()
+        return await asyncio.get_running_loop().run_in_executor(self._executor, self.load)
+
     async def commit(self, changes: Changes) -> None:
         """Write changes, whole and on the disk, or raise `StoreError`, and nothing has changed."""
         await self._run(lambda: self.write(changes))

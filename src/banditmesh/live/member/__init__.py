@@ -26,7 +26,7 @@ then call `committed` with it, or `failed` if that was not possible.
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 from ...errors import InputError
@@ -47,6 +47,7 @@ from .lives import Lives, memory_rows
 from .parts import Commit, Parts
 from .snapshot import snapshot
 from .tickets import Ticket
+from .walks import Walks
 
 __all__ = [
     "ALREADY_COUNTED",
@@ -104,6 +105,8 @@ class Member:
     ----------
     counters : Counter
         How often what happened, by name; everything that begins with `refused_` was refused for that reason.
+    walks : Walks
+        What is still to be done of changes that concern many rows.
 
     Examples
     --------
@@ -175,6 +178,7 @@ class Member:
         self._clock = Clock(parts)
         self._lives = Lives(parts, self._clock, rng)
         self._under_way: Commit | None = None
+        self.walks = Walks()
         self._table.use_protocol(protocol, max_ttl)
         self.set_ignore(ignore)
         self.set_bandits(bandits)
@@ -188,7 +192,7 @@ class Member:
                 f"the state must be that of node {self.node!r} of mesh {self.mesh!r}, "
                 f"got that of {stored.node!r} of {stored.mesh!r}"
             )
-        self._lives.restore(stored)
+        self.walks.begin(self._lives.restore(stored))
 
     def begin(self, epoch: int, now: float) -> Commit:
         """Begin the next start of the life that was restored, or the first one, of this epoch, if nothing was."""
@@ -518,16 +522,25 @@ class Member:
     def set_signatures(self, signatures: str) -> None:
         """Require signatures from now on, or accept statistics without; what is required and missing then leaves."""
         self._table.signatures = signatures
-        self.settle()
-        self._bandits.renew(self._table.leave_with_certificates()[1])
+        self.walks.begin(self._table.leave_with_certificates(self._left))
 
-    def review(self, now: float) -> set[str]:
-        """Look again which certificates count; rows leave with those that do not. The origins that they were of."""
+    def review(self, now: float, then: Callable[[set[str]], None] = lambda names: None) -> None:
+        """Look again which certificates count; rows leave with those that do not.
+
+        `then` is called with the origins that they were of, if there are any.
+        """
         self.certificates.review(now, self._table.needed_certificates())
+
+        def leave() -> Iterator[int]:
+            if names := (yield from self._table.leave_with_certificates(self._left)):
+                then(names)
+
+        self.walks.begin(leave())
+
+    def _left(self, arm: str) -> None:
+        """Rows of an arm have left."""
         self.settle()
-        names, arms = self._table.leave_with_certificates()
-        self._bandits.renew(arms)
-        return names
+        self._bandits.renew([arm])
 
     def to_sign(self, certificate: bytes) -> list[Known]:
         """Copies of what the node told or observed itself, as far as it is not signed under this certificate."""
@@ -543,10 +556,19 @@ class Member:
         """Refuse bandits that the node cannot have now, or not if it is to bear this many liars."""
         self._bandits.check(bandits, trim)
 
-    def set_bandits(self, bandits: Sequence[BanditSpec]) -> bool:
-        """Have these bandits from now on, as `Bandits.set` says; returns what `set_arms` does."""
+    def set_bandits(self, bandits: Sequence[BanditSpec]) -> None:
+        """Have these bandits from now on, as `Bandits.set` says."""
+        self.walks.finish()
+        self._bandits.check(bandits)
         self.settle()
-        return self._bandits.set(bandits)
+        self.walks.begin(self._bandits.set(bandits))
+
+    def take_other_range(self) -> bool:
+        """Whether something was refused of which the `reward_range` is another one now, since this was last asked.
+
+        Neighbours offer it again on a new link.
+        """
+        return self._bandits.take_other_range()
 
     def set_trim(self, trim: int) -> None:
         """Bear this many liars from now on."""
@@ -556,14 +578,12 @@ class Member:
     def set_arms(self, arms: Sequence[ArmSpec], bandit: str = DEFAULT) -> bool:
         """Let a bandit have these arms. A new one knows at once what the table has of it; one that goes is relayed.
 
-        Returns
-        -------
-        bool
-            Whether something was refused of which the `reward_range` is another one now. Neighbours offer it again
-            on a new link.
+        Returns what `take_other_range` does.
         """
+        self.walks.finish()
         self.settle()
-        return self._bandits.set_arms(arms, bandit)
+        self.walks.begin(self._bandits.set_arms(arms, bandit))
+        return self.take_other_range()
 
     def set_protocol(self, protocol: AnyProtocol, max_ttl: int | None = None) -> None:
         """Relay and tell by this protocol from now on.
@@ -573,7 +593,7 @@ class Member:
         """
         self._parts.protocol = protocol
         self._table.use_protocol(protocol, max_ttl)
-        self._table.decide_anew()
+        self.walks.begin(self._table.decide_anew())
 
     def set_ignore(self, ignore: Collection[str | tuple[str, int]]) -> None:
         """Treat these names, and lives (name, epoch), as retired from now on, and no others."""
@@ -589,8 +609,7 @@ class Member:
 
     def _purge(self) -> None:
         """What is not wanted any more leaves table and estimates."""
-        self.settle()
-        self._bandits.renew(self._table.purge())
+        self.walks.begin(self._table.purge(self._left))
 
     def bandits(self) -> list[tuple[str, str]]:
         """The name and the memory of each bandit, as a hello has them."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -75,6 +75,7 @@ class Bandits:
         self.agents: dict[str, SegmentAgent] = {}
         self.holder: dict[str, SegmentAgent] = {}
         self.memories: dict[str, str] = {}
+        self._is_other_range = False
         self._bandits: dict[str, Bandit] = {}
         self._node = node
         self._ledger = ledger
@@ -88,35 +89,40 @@ class Bandits:
 
     # Which there are
 
-    def set(self, specs: Sequence[BanditSpec]) -> bool:
-        """Have these bandits from now on; the default one is always there. Whether links should be made anew.
+    def set(self, specs: Sequence[BanditSpec]) -> Iterator[int]:
+        """Have these bandits from now on, which were checked; the default one is always there. A walk.
 
         Of a bandit that is there already, arms, segments and `new_arms` may be others; its agents stay.
         """
-        self.check(specs)
         wanted = {spec.name: spec for spec in [BanditSpec(name=DEFAULT, arms=[]), *specs]}
-        is_other = False
         for name in [name for name in self._bandits if name not in wanted]:
-            is_other |= self._change(self._bandits[name], [])
+            yield from self._change(self._bandits[name], [])
             for agent in self._bandits.pop(name).agents.values():
                 del self.agents[agent.name]
+        self.memories = {name: told_memory(spec.memory) for name, spec in wanted.items()}
         for name, spec in wanted.items():
             bandit = self._bandits.get(name)
             if bandit is None:
                 bandit = self._bandits[name] = Bandit(spec)
                 self._add_agent(bandit, "", self._ledger.own.items())
             bandit.spec = spec
-            is_other |= self._change(bandit, spec.arms)
-        self.memories = {name: told_memory(spec.memory) for name, spec in wanted.items()}
-        return is_other
+            yield from self._change(bandit, spec.arms)
 
-    def set_arms(self, arms: Sequence[ArmSpec], name: str = DEFAULT) -> bool:
-        """Let a bandit have these arms from now on. Whether links should be made anew."""
+    def set_arms(self, arms: Sequence[ArmSpec], name: str = DEFAULT) -> Iterator[int]:
+        """Let a bandit have these arms from now on. A walk."""
         bandit = self._named(name)
         spec = replace(bandit.spec, arms=list(arms))
         self.check([spec if one is bandit else one.spec for one in self._bandits.values()])
         bandit.spec = spec
         return self._change(bandit, arms)
+
+    def take_other_range(self) -> bool:
+        """Whether, since this was last asked, an arm got another range of which something was refused.
+
+        Then links should be made anew: neighbours offer it once more.
+        """
+        is_other, self._is_other_range = self._is_other_range, False
+        return is_other
 
     def check(self, specs: Sequence[BanditSpec], trim: int | None = None) -> None:
         """Refuse bandits that there cannot be, in the segments that there are; with `trim` if it is to change."""
@@ -144,37 +150,49 @@ class Bandits:
                 with_own = "with those that this life has observed"
                 raise InputError(f"there may be at most {most} arms (caps.arms), {with_own}, got {n_arms}")
 
-    def _change(self, bandit: Bandit, arms: Sequence[ArmSpec]) -> bool:
-        """Give a bandit other arms; whether something was refused of which the range is another one now."""
-        old, bandit.arms = bandit.arms, {spec.name: spec for spec in arms}
-        gone = [name for name in old if name not in bandit.arms]
-        changed = [spec for spec in arms if old.get(spec.name) != spec]
-        if list(old) == list(bandit.arms) and not changed:
-            return False
-        results = [self._use(agent, gone, changed) for agent in bandit.agents.values()]
-        return any(results)
+    def _change(self, bandit: Bandit, arms: Sequence[ArmSpec]) -> Iterator[int]:
+        """Give a bandit other arms: first those that come, so that there is always one to choose, then none that went.
+
+        A walk; in between it has the arms that have come by then, and those that have not gone yet.
+        """
+        old, wanted = dict(bandit.arms), {spec.name: spec for spec in arms}
+        if list(old) == list(wanted) and old == wanted:
+            return
+        agents = bandit.agents.values()
+        for spec in arms:
+            if old.get(spec.name) != spec:
+                bandit.arms[spec.name] = spec
+                yield sum([self._use(agent, spec) for agent in agents])
+        for name in [name for name in old if name not in wanted]:
+            del bandit.arms[name]
+            yield sum([self._drop(agent, name) for agent in agents])
+        bandit.arms = wanted
+        for agent in agents:
+            agent.make_anew()
 
     @staticmethod
     def _names(bandit: Bandit, segments: Iterable[str]) -> list[str]:
         return [agent_name(bandit.spec.name, segment) for segment in segments]
 
-    def _use(self, agent: SegmentAgent, gone: Iterable[str], changed: Iterable[ArmSpec]) -> bool:
-        """Let an agent have some arms no more, and others as they are now."""
-        is_other = False
+    def _use(self, agent: SegmentAgent, spec: ArmSpec) -> int:
+        """Let an agent have an arm as it is now; how many rows that changes."""
+        name = arm_name(agent.name, spec.name)
         agent.make_anew()
-        for arm in gone:
-            name = arm_name(agent.name, arm)
-            del self.holder[name]
-            self._table.fadings.pop(name, None)
-            is_other |= self._table.drop_arm(name)
-        for spec in changed:
-            name = arm_name(agent.name, spec.name)
-            self.holder[name] = agent
-            if agent.fading is not None:
-                self._table.fadings[name] = agent.fading
-            is_other |= self._table.have_arm(name, spec.reward_range)
-            agent.renew(name)
-        return is_other
+        self.holder[name] = agent
+        if agent.fading is not None:
+            self._table.fadings[name] = agent.fading
+        self._is_other_range |= self._table.have_arm(name, spec.reward_range)
+        agent.renew(name)
+        return 1 + self._table.n_rows_of(name)
+
+    def _drop(self, agent: SegmentAgent, arm: str) -> int:
+        """Let an agent have an arm no more; how many rows that changes."""
+        name = arm_name(agent.name, arm)
+        agent.make_anew()
+        del self.holder[name]
+        self._table.fadings.pop(name, None)
+        self._is_other_range |= self._table.drop_arm(name)
+        return 1 + self._table.n_rows_of(name)
 
     def _add_agent(self, bandit: Bandit, segment: str, mine: Iterable[tuple[str, Own]] = ()) -> SegmentAgent:
         """Make an agent, which goes on counting the choices of its arms in what is the node's own."""
@@ -186,7 +204,8 @@ class Bandits:
         bandit.agents[segment] = self.agents[agent.name] = agent
         agent.believe(self.trim)
         agent.n_choices = sum(own.n_chosen for name, own in mine if split_arm(name)[0] == agent.name)
-        self._use(agent, (), bandit.arms.values())
+        for spec in bandit.arms.values():
+            self._use(agent, spec)
         return agent
 
     def set_trim(self, trim: int) -> None:

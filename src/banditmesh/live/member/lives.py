@@ -8,7 +8,8 @@ retired moves nothing.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Iterator, Mapping
 
 from msgspec.structs import replace
 
@@ -21,6 +22,7 @@ from ..statistics import Entry, Known, Values
 from .clock import Clock
 from .parts import Commit, Parts
 from .tickets import KEY_BYTES
+from .walks import BIT
 
 
 class Lives:
@@ -38,8 +40,8 @@ class Lives:
         self._parts, self._clock, self._rng = parts, clock, rng
         self._restored: Life | None = None
 
-    def restore(self, stored: Stored) -> None:
-        """Put back all that was stored, before anything else is called; `begin` comes next."""
+    def restore(self, stored: Stored) -> Iterator[int]:
+        """Put back all that was stored, before anything else is called; `begin` comes next. A walk."""
         parts = self._parts
         if parts.life or self._restored:
             raise InputError(f"node {parts.node!r} must be restored once, before it begins")
@@ -54,9 +56,11 @@ class Lives:
         for own in stored.own:
             if own.told_count:
                 parts.table.tell(own.arm, own.told)
-        for entry in stored.entries:
-            parts.table.place(entry)
-        parts.table.decide_anew()
+        for start in range(0, len(stored.entries), BIT):
+            for entry in stored.entries[start : start + BIT]:
+                parts.table.place(entry)
+            yield 2 * BIT
+        yield from parts.table.decide_anew()
         parts.bandits.restore()
         for clock in stored.clocks:
             agent = parts.bandits.agents.get(agent_name(clock.bandit, clock.segment))
@@ -128,7 +132,7 @@ class Lives:
                 table.roster.hold_arm(arm)
             parts.life = life
             parts.is_backup = False
-            self._memories, parts.ledger.stored_memories = memories, dict(memories)
+            ledger.memories, ledger.stored_memories = memories, dict(memories)
             self._clock.begin_life()
             # Choices may have been made since it was planned, by tickets of the old life.
             ledger.tickets.begin(1, now, parts.n_choices, book=book)
@@ -142,7 +146,7 @@ class Lives:
             for arm, proof in later.items():
                 table.adopt(self._moved(old.epoch, arm, proof.values, proof.certificate, proof.signature))
             # The old life may have been retired in the meantime.
-            table.purge()
+            deque(table.purge(lambda arm: None), maxlen=0)
             table.heard.clear()
             parts.bandits.renew_all()
 

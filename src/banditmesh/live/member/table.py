@@ -36,7 +36,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator
 from copy import copy
 from itertools import chain, islice
 from typing import Final, TypeVar
@@ -59,6 +59,7 @@ from ..statistics import (
 )
 from .outboxes import EXTENDED, MEMORY, NEWS, OFFER, LiveChances, Outboxes
 from .roster import Roster
+from .walks import BIT
 
 _Thing = TypeVar("_Thing")
 
@@ -235,17 +236,24 @@ class StatisticTable:
         row = self.told.get(arm)
         return NOTHING if row is None else row.values
 
-    def decide_anew(self) -> None:
-        """Whether entries pass, by the arms and the protocol of now; what newly passes goes to all links."""
-        for row in self.rows():
-            self._decide(row)
+    def decide_anew(self) -> Iterator[int]:
+        """Whether entries pass, by the arms and the protocol of now; what newly passes goes to all links. A walk."""
+        rows = list(self.rows())
+        for start in range(0, len(rows), BIT):
+            for row in rows[start : start + BIT]:
+                if self._is_there(row):
+                    self._decide(row)
+            yield BIT
 
     def _decide(self, row: Known) -> None:
         passed, ttl = row.passes, row.ttl
         if row.is_own:
             row.ttl = self.full_ttl
         else:
-            row.passes = not row.is_outside and self._fate(row.has_arm, ttl) == RELAYED
+            fate = self._fates.get(~ttl if row.has_arm else ttl)
+            if fate is None:
+                fate = self._fate(row.has_arm, ttl)
+            row.passes = not row.is_outside and fate == RELAYED
         if (row.passes and not passed) or row.ttl > ttl:
             self._outboxes.put(row, OFFER)
         if (row.passes != passed or row.ttl != ttl) and row.key in self._rows:
@@ -531,21 +539,33 @@ class StatisticTable:
             self._removed.pop(key, None)
         return row
 
-    def _remove(self, rows: Collection[Known]) -> set[str]:
-        """Let rows leave; the arms that they were of."""
-        arms = {row.key[2] for row in rows}
+    def _is_there(self, row: Known) -> bool:
+        """Whether a row has not left."""
+        return self._rows.get(row.key) is row or self.told.get(row.key[2]) is row
+
+    def _remove(self, rows: Iterable[Known], left: Callable[[str], None]) -> Iterator[int]:
+        """Let rows leave; `left` is called with the arm of those that just have. A walk."""
+        by_arm: dict[str, list[Known]] = {}
         for row in rows:
-            self.roster.leave(*row.key)
-            del self._rows[row.key]
-            self._outboxes.discard(row)
-            self._dirty.pop(row, None)
-            self._faded.pop(row, None)
-            self._removed[row.key] = None
-        for arm in arms:
-            left = [row for row in self._of_arm.pop(arm) if row.key in self._rows]
-            if left:
-                self._of_arm[arm] = left
-        return arms
+            by_arm.setdefault(row.key[2], []).append(row)
+        for arm, some in by_arm.items():
+            for start in range(0, len(some), BIT):
+                gone = {row for row in some[start : start + BIT] if self._rows.get(row.key) is row}
+                of_arm = self._of_arm.pop(arm, [])
+                for row in gone:
+                    self._forget(row)
+                if others := [row for row in of_arm if row not in gone]:
+                    self._of_arm[arm] = others
+                left(arm)
+                yield len(gone) + len(of_arm) // 4
+
+    def _forget(self, row: Known) -> None:
+        self.roster.leave(*row.key)
+        del self._rows[row.key]
+        self._outboxes.discard(row)
+        self._dirty.pop(row, None)
+        self._faded.pop(row, None)
+        self._removed[row.key] = None
 
     def _keep_proof(self, one: Statistic) -> None:
         """Hear something of the present life that it does not know to have told."""
@@ -598,8 +618,8 @@ class StatisticTable:
             self._faded.pop(row, None)
         self._readvertise(row)
 
-    def leave_with_certificates(self) -> tuple[set[str], set[str]]:
-        """Let rows leave whose certificates do not count any more; of which origins and of which arms they were.
+    def leave_with_certificates(self, left: Callable[[str], None]) -> Generator[int, None, set[str]]:
+        """Let rows leave whose certificates do not count any more; of which origins they were. A walk, as `_remove`.
 
         What the node observed itself stays. Where rows must be signed, others that are not leave, too.
         """
@@ -611,7 +631,9 @@ class StatisticTable:
             and (counting.get(row.certificate) != key[0] if row.signature else self.signatures == REQUIRED)
         ]
         self._counters["left_with_certificates"] += len(gone)
-        return {row.key[0] for row in gone}, self._remove(gone)
+        yield len(self._rows) // 8
+        yield from self._remove(gone, left)
+        return {row.key[0] for row in gone}
 
     def to_sign(self, certificate: bytes) -> list[Known]:
         """Copies of what the node told or observed itself, as far as it is not signed under this certificate."""
@@ -640,10 +662,14 @@ class StatisticTable:
         """The ids of all certificates by which rows are signed."""
         return {row.certificate for row in self.rows() if row.signature}
 
-    def purge(self) -> set[str]:
-        """Let all lives that are not wanted any more leave; the arms that they knew something of."""
+    def purge(self, left: Callable[[str], None]) -> Iterator[int]:
+        """Let all lives that are not wanted any more leave. A walk, as `_remove`."""
         unwanted = {life for life in self.roster.lives() if self.roster.is_unwanted(*life)}
-        return self._remove([row for row in self._rows.values() if row.key[:2] in unwanted]) if unwanted else set()
+        if unwanted:
+            names = {name for name, _ in unwanted}
+            gone = [row for key, row in self._rows.items() if key[0] in names and key[:2] in unwanted]
+            yield len(self._rows) // 8
+            yield from self._remove(gone, left)
 
     # Looking, and storing
 
@@ -684,6 +710,10 @@ class StatisticTable:
     def entries(self) -> list[Entry]:
         """All entries, as they are stored."""
         return [row.entry() for row in self._rows.values()]
+
+    def n_rows_of(self, arm: str) -> int:
+        """How many rows an arm has."""
+        return len(self._of_arm.get(arm, ()))
 
     def n_origins(self, arm: str) -> int:
         """How many other nodes the table has something of an arm from."""
