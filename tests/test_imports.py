@@ -46,6 +46,30 @@ def test_a_client_needs_the_standard_library_alone():
     assert modules - {"banditmesh", "__main__"} <= sys.stdlib_module_names | modules_after("pass")
 
 
+def test_a_node_runs_without_numpy_and_without_networks_and_algorithms(tmp_path):
+    (tmp_path / "node.toml").write_text(
+        'mesh = "shop"\nnode = "a"\nplain = true\nlisten = "127.0.0.1:0"\npolicy = "thompson"\n'
+        'protocol = "flooding(4)+growth(0.25)"\n[[arms]]\nname = "red"\nlaw = "bernoulli"\nreward_range = [0.0, 1.0]\n'
+    )
+    script = """
+import asyncio, json, sys
+from banditmesh.live import Node
+import banditmesh.live.http.serving
+async def main():
+    async with Node.from_config(sys.argv[1]) as node:
+        await node.observe(node.choose(), 1.0)
+        node.state()
+asyncio.run(main())
+print(json.dumps(list(sys.modules)))
+"""
+    command = [sys.executable, "-c", script, str(tmp_path / "node.toml")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    modules = set(json.loads(done.stdout))
+    assert modules.isdisjoint({*HEAVY, "numpy", "cryptography"})
+    assert not [name for name in modules if name.startswith(("banditmesh.networks", "banditmesh.algorithms"))]
+    assert "banditmesh.problem" not in modules
+
+
 def test_a_large_simulation_needs_no_networkx():
     problem = "bm.Problem.random(bm.networks.sparse_er(20, 3.0, seed=0), 4, 2)"
     modules = modules_after(
@@ -85,8 +109,9 @@ def test_every_public_name_has_a_docstring():
 
 @pytest.mark.parametrize("module", ["arms", "networks", "policies", "protocols", "testing"])
 def test_every_public_class_and_function_has_an_example(module):
-    names = vars(getattr(bm, module))
-    lacking = [name for name in names["__all__"] if callable(names[name]) and ">>>" not in (names[name].__doc__ or "")]
+    home = getattr(bm, module)
+    names = {name: getattr(home, name) for name in home.__all__}
+    lacking = [name for name, value in names.items() if callable(value) and ">>>" not in (value.__doc__ or "")]
     assert not lacking
 
 

@@ -12,34 +12,73 @@ out what all arms pay in a replicate.
 
 The generators of arm sets live in `armsets` and are offered here too. Users' own data come from files: catalogues (who
 has what), laws, and logs of rewards; `matching` brings their names together with a network's.
+
+Every name is imported when it is first used: policies and live nodes need the codes of laws alone, and no numpy.
 """
 
-from .armsets import far_apart_sets, random_sets, uniform_sets
-from .base import Law
-from .bernoulli import Bernoulli
-from .beta import Beta
-from .catalogue import Catalogue, read_catalogue
-from .changing import ChangingLaw, RandomLaw
-from .drifting import Drifting
-from .empirical import Empirical
-from .gaussian import Gaussian
-from .law_files import read_laws
-from .logs import LAW_KINDS as LAW_KINDS
-from .logs import RewardLog, read_log
-from .matching import Unmatched
-from .piecewise import Piecewise
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from .quantiles import BERNOULLI as BERNOULLI
 from .quantiles import GAUSSIAN as GAUSSIAN
 from .quantiles import OTHER as OTHER
 from .quantiles import UNIFORM as UNIFORM
 from .quantiles import law_quantile
-from .reading import as_law, from_description
-from .replay import Replay
-from .scipy_laws import ScipyLaw
-from .seasonal import Seasonal
-from .switching import Switching
-from .uniform import Uniform
-from .wandering import Wandering
+
+if TYPE_CHECKING:
+    from .armsets import far_apart_sets, random_sets, uniform_sets
+    from .base import Law
+    from .bernoulli import Bernoulli
+    from .beta import Beta
+    from .catalogue import Catalogue, read_catalogue
+    from .changing import ChangingLaw, RandomLaw
+    from .drifting import Drifting
+    from .empirical import Empirical
+    from .gaussian import Gaussian
+    from .law_files import read_laws
+    from .logs import LAW_KINDS as LAW_KINDS
+    from .logs import RewardLog, read_log
+    from .matching import Unmatched
+    from .piecewise import Piecewise
+    from .reading import as_law, from_description
+    from .replay import Replay
+    from .scipy_laws import ScipyLaw
+    from .seasonal import Seasonal
+    from .switching import Switching
+    from .uniform import Uniform
+    from .wandering import Wandering
+
+_HOMES = {
+    "Bernoulli": "bernoulli",
+    "Beta": "beta",
+    "Catalogue": "catalogue",
+    "ChangingLaw": "changing",
+    "Drifting": "drifting",
+    "Empirical": "empirical",
+    "Gaussian": "gaussian",
+    "LAW_KINDS": "logs",
+    "Law": "base",
+    "Piecewise": "piecewise",
+    "RandomLaw": "changing",
+    "Replay": "replay",
+    "RewardLog": "logs",
+    "ScipyLaw": "scipy_laws",
+    "Seasonal": "seasonal",
+    "Switching": "switching",
+    "Uniform": "uniform",
+    "Unmatched": "matching",
+    "Wandering": "wandering",
+    "as_law": "reading",
+    "far_apart_sets": "armsets",
+    "from_description": "reading",
+    "random_sets": "armsets",
+    "read_catalogue": "catalogue",
+    "read_laws": "law_files",
+    "read_log": "logs",
+    "uniform_sets": "armsets",
+}
 
 __all__ = [
     "Bernoulli",
@@ -70,3 +109,15 @@ __all__ = [
     "read_log",
     "uniform_sets",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

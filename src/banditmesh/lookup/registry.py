@@ -62,6 +62,23 @@ def by_name(base: type[Any]) -> dict[str, type[Any]]:
     return {kind.name: kind for kind in shipped(base)}
 
 
+def exported(base: type[Any], name: str) -> type[Any] | None:
+    """The class of that short name, if the package exports it; nothing else is imported to find it.
+
+    Examples
+    --------
+    >>> import banditmesh as bm
+    >>> exported(bm.Policy, "ucb") is bm.UCB, exported(bm.protocols.AnyProtocol, "gosine")
+    (True, None)
+    """
+    package = importlib.import_module(base.__module__.rpartition(".")[0])
+    kinds = [getattr(package, one) for one in package.__all__]
+    return next(
+        (one for one in kinds if isinstance(one, type) and issubclass(one, base) and vars(one).get("name") == name),
+        None,
+    )
+
+
 @cache
 def _classes(package: str, path: tuple[str, ...]) -> tuple[type[Any], ...]:
     """All classes with a short name in a package's modules: first those that it exports, in that order."""

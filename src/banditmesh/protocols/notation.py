@@ -212,6 +212,8 @@ def get_class(what: str, name: str) -> type[Any]:
     bases: dict[str, type[Any]] = {"protocols": AnyProtocol, "emissions": Emission}
     if own.is_name(name):
         return own.load_class(name, bases[what])
+    if (kind := registry.exported(bases[what], name)) is not None:
+        return kind
     known = registry.by_name(bases[what])
     if name not in known:
         near = checks.meant(name, known)

@@ -10,11 +10,11 @@ from ..errors import InputError
 from .base import AnyProtocol, Delivery, Facts
 from .emission import Emission, Growth
 from .merging import Merging
-from .spanning import Tree, spanning_tree
 
 if TYPE_CHECKING:
     from ..core import Place
     from ..problem import Problem
+    from .spanning import Tree
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,8 @@ class TreeAggregation(AnyProtocol):
 
     def plan(self, problem: Problem) -> Tree:
         """The spanning tree, and who has what beyond each of its links."""
+        from .spanning import spanning_tree
+
         return spanning_tree(problem)
 
     def courier(self, place: Place) -> Merging:

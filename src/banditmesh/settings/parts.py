@@ -117,15 +117,14 @@ def parts(table: str) -> dict[str, Part]:
     if table in problems.PARTS:
         return problems.PARTS[table]()
     known = {name: _from_class(kind) for name, kind in registry.by_name(_bases()[table]).items()}
-    for name in known.keys() & {"irs", "ucb-network"}:
-        # Its ttl is 1 by definition, so a ttl that is given for other protocols is none of its parameters.
-        known[name] = replace(known[name], parameters={})
     # What the outer part does by itself: every pull for most protocols, and a policy forgets nothing.
     return {"default": Part(lambda: None, {}, frozenset()), **known} if table in GOES_INTO else known
 
 
 def get_part(table: str, name: object, own_too: bool = True) -> Part:
     """The part of that name, or the user's own one at that address, if those are allowed."""
+    if isinstance(name, str) and (part := _exported(table, name)) is not None:
+        return part
     key, known = f"{table}.{NAME_KEYS[table]}", parts(table)
     if own.is_address(name) and own_too:
         try:
@@ -377,8 +376,19 @@ def _own(table: str, address: str) -> Part:
     return problems.own_part(table, address) if base is None else _from_class(own.load_class(address, base))
 
 
+@cache
+def _exported(table: str, name: str) -> Part | None:
+    """The part of a class that its package exports: to name it imports none of the others."""
+    base = _bases().get(table)
+    kind = None if base is None else registry.exported(base, name)
+    return None if kind is None else _from_class(kind)
+
+
 def _from_class(kind: Any) -> Part:
     """What a class with fields takes: those fields that can be given, but for those that have tables of their own."""
+    if getattr(kind, "name", None) in ("irs", "ucb-network"):
+        # Its ttl is 1 by definition, so a ttl that is given for other protocols is none of its parameters.
+        return Part(kind, {}, frozenset())
     signature = inspect.signature(kind).parameters
     settable = [one for one in fields(kind) if one.name in signature and one.name not in GOES_INTO]
     settable.sort(key=lambda one: bool(one.kw_only))
