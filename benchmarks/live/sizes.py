@@ -22,6 +22,9 @@ CHOICE: Final = 45  # of the last choices, 100,000 unless configured
 INTERVAL: Final = 90  # interval of closed tickets: at most every second of these choices
 KEY: Final = 900  # of the last 100,000 callers' keys
 RETIRED: Final = 1_000  # life that is retired
+SIGNATURE: Final = 130  # statistic, told ones too, that is signed
+CERTIFICATE: Final = 6_500  # certificate by which some are: the largest; those of `keys issue` take 1,700
+OPEN_TICKET: Final = 500  # of the last choices, if open, of bandits with a lapse_reward
 REST: Final = 200_000  # node
 LINK: Final = 6_500_000  # link: its buffers, and the densest frame while it is heard
 
@@ -38,6 +41,9 @@ def most_bytes(
     intervals: int = 0,
     keys: int = 0,
     retired: int = 0,
+    signed: int = 0,
+    certificates: int = 0,
+    open_tickets: int = 0,
 ) -> int:
     """The most bytes that a member with these numbers of things takes.
 
@@ -53,6 +59,10 @@ def most_bytes(
         Choices, intervals of closed tickets and callers' keys that it remembers.
     retired : int
         Lives that are retired.
+    signed, certificates : int
+        Statistics that are signed, and certificates by which they are.
+    open_tickets : int
+        Open tickets that may lapse.
     """
     return (
         REST
@@ -66,13 +76,25 @@ def most_bytes(
         + INTERVAL * intervals
         + KEY * keys
         + RETIRED * retired
+        + SIGNATURE * signed
+        + CERTIFICATE * certificates
+        + OPEN_TICKET * open_tickets
     )
 
 
 def most_bytes_within(
-    caps: Caps, links: int, retired: int = 0, open_choices: int = OPEN_CHOICES, bandits: int = 1
+    caps: Caps,
+    links: int,
+    retired: int = 0,
+    open_choices: int = OPEN_CHOICES,
+    bandits: int = 1,
+    certificates: int | None = None,
+    lapses: bool = False,
 ) -> int:
-    """An upper bound on a member's memory in bytes, whatever it receives and with all its links stalled."""
+    """An upper bound on a member's memory in bytes, whatever it receives and with all its links stalled.
+
+    `certificates` is how many the authority has issued, if statistics are signed; `lapses` whether open tickets lapse.
+    """
     # As many entries again may be of the node's own earlier lives, each of them of another life and arm.
     entries = 2 * caps.entries
     return most_bytes(
@@ -86,4 +108,7 @@ def most_bytes_within(
         intervals=open_choices // 2,
         keys=LAST_KEYS,
         retired=retired,
+        signed=0 if certificates is None else entries + caps.arms,
+        certificates=min(certificates or 0, caps.entries + caps.origins),
+        open_tickets=open_choices if lapses else 0,
     )

@@ -1,5 +1,6 @@
 """The authority's folder, what it issues, and the verbs."""
 
+import json
 import os
 import ssl
 import stat
@@ -382,14 +383,14 @@ def test_verbs_write_notices_and_say_what_to_do_with_them(run, tmp_path):
 
 @pytest.fixture
 def sidecar():
-    """What answers like a sidecar that knows two lives of `b/ü`, and none of others."""
+    """What answers like a sidecar that knows two lives of `b/ü`, one of `a`, and none of others."""
+    lives = {"/v1/lives/b%2F%C3%BC": ["00000000000000ff", "0000000000000001"], "/v1/lives/a": ["000000000000000a"]}
 
     class Answer(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_GET(self):
-            knows = self.path == "/v1/lives/b%2F%C3%BC"
-            body = b'{"lives": ["00000000000000ff", "0000000000000001"]}' if knows else b'{"lives": []}'
+            body = json.dumps({"lives": lives.get(self.path, [])}).encode()
             self.send_response(200)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(body)))
@@ -417,6 +418,16 @@ def test_retire_asks_a_node_which_lives_it_knows(run, sidecar, tmp_path):
     found = notices.verify((tmp_path / out.splitlines()[0]).read_bytes(), signers)
     assert found.lives == (("b/ü", 1), ("b/ü", 255))
     refused(run("retire", "c", "--node", sidecar), 2, "there must be a life of 'c'", "knows none")
+    # All lives of several members, as far as any node knows them, in one notice.
+    (tmp_path / "gone.txt").write_text("# gone\nb/ü\n\nc\n", encoding="utf-8")
+    _, out, err = run("retire", "--names", "gone.txt", "--all-lives", "--node", sidecar, "--node", sidecar)
+    assert err == "no life of 'c' is known\n"
+    several = notices.verify((tmp_path / out.splitlines()[0]).read_bytes(), signers)
+    assert several.lives == found.lives
+    _, out, _ = run("retire", "a", "b/ü", "--all-lives", "--node", sidecar)
+    [notice] = (tmp_path / "authority" / "notices").glob("retire-a*")
+    assert out.splitlines()[0] == str(notice.relative_to(tmp_path))
+    assert {name for name, _ in notices.verify(notice.read_bytes(), signers).lives} == {"a", "b/ü"}
 
 
 @pytest.mark.parametrize(
@@ -426,7 +437,11 @@ def test_retire_asks_a_node_which_lives_it_knows(run, sidecar, tmp_path):
         (["issue"], ["NAME"]),
         (["init"], ["--mesh"]),
         (["issue", "a"], ["authority must be an authority's folder", "banditmesh keys init"]),
-        (["retire", "a"], ["--node or by --epoch"]),
+        (["retire", "a"], ["--all-lives, by --node or by --epoch"]),
+        (["retire", "--all-lives"], ["NAME... or by --names FILE"]),
+        (["retire", "a", "--names", "gone.txt", "--all-lives"], ["NAME... or by --names FILE"]),
+        (["retire", "a", "b", "--epoch", "00c0ffee00c0ffee"], ["--epoch is of one member, got 2"]),
+        (["retire", "a", "--all-lives", "--epoch", "00c0ffee00c0ffee"], ["--node or by --epoch"]),
         (["retire", "a", "--node", "http://127.0.0.1:1", "--epoch", "00"], ["--node or by --epoch"]),
         (["retire", "a", "--epoch", "ff"], ["16 hexadecimal digits", "'ff'"]),
         (["expel", ""], ["authority must be an authority's folder"]),

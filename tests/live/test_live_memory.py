@@ -1,6 +1,7 @@
 """A member takes no more memory than the formula says, and not much less."""
 
 import gc
+import random
 import re
 import runpy
 import tracemalloc
@@ -13,10 +14,11 @@ from members import make, observe
 
 import banditmesh as bm
 from banditmesh.live.bandits import BanditSpec
+from banditmesh.live.certificates import MAX_CERTIFICATE, Certificate, Certificates
 from banditmesh.live.links import codec
 from banditmesh.live.member import ArmSpec, Observation
 from banditmesh.live.names import Caps
-from banditmesh.live.statistics import Statistic
+from banditmesh.live.statistics import Statistic, certificate_id
 
 #: The formula: it is the benchmarks', which show what things take beside it.
 memory = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[2] / "benchmarks" / "live" / "sizes.py")))
@@ -116,10 +118,53 @@ def test_tickets_and_keys_take_what_the_formula_says_at_most():
     assert 0.12 * memory.RETIRED * 700 < taken < memory.RETIRED * 700
 
 
+@pytest.mark.parametrize("name", [SHORT, WIDE])
+def test_signatures_take_what_the_formula_says_at_most(name):
+    rng, rows = random.Random(0), [(f"{name}{n % 7}", 1, f"{name}{n:05d}") for n in range(700)]
+
+    def act(is_signed):
+        origins = [f"{name}{n}" for n in range(7)]
+        known = Certificates("mesh")
+        for n, origin in enumerate(origins):
+            known.add(Certificate(bytes([n]) * 16, b"", origin, 0, 10**10, None), 0.0)
+        member = make(arms=(), protocol=bm.Flooding(4), certificates=known, signatures="accepted")
+        for row in rows:
+            signed = {"certificate": bytes([origins.index(row[0])]) * 16, "signature": rng.randbytes(64)}
+            member.hear([Statistic(*row, 2**40, 0.5, 4, **(signed if is_signed else {}))], "p", is_checked=True)
+        return member
+
+    act(False)
+    plain, signed = (min(grown(lambda: act(is_signed))[0] for _ in "ab") for is_signed in (False, True))  # noqa: B023
+    assert 0.5 * memory.SIGNATURE * 700 < signed - plain < memory.SIGNATURE * 700
+
+
+def test_largest_certificate_takes_what_the_formula_says_at_most():
+    known, rng = Certificates("mesh"), random.Random(0)
+
+    def act():
+        for n in range(300):
+            der = rng.randbytes(MAX_CERTIFICATE)
+            known.add(Certificate(certificate_id(der), der, f"{WIDE}{n:05d}", 2**31 + n, 2**32 + n, None), 0.0)
+
+    taken, _ = grown(act)
+    # The key, which is no object of Python's, takes 1,100 bytes of what the process holds.
+    assert 0.5 * memory.CERTIFICATE * 300 < taken + 1_100 * 300 < memory.CERTIFICATE * 300
+
+
+def test_open_tickets_take_what_the_formula_says_at_most():
+    member = make(arms=[ArmSpec("red", reward_range=(0.0, 1.0))], lapse_reward=0.0)
+    taken, _ = grown(lambda: [member.choose(0.0) and None for _ in range(3000)] and None)
+    most = (memory.OPEN_TICKET + memory.CHOICE) * 3000
+    assert 0.12 * most < taken < most
+
+
 def test_formula_adds_up_and_caps_bound_it():
     seen = {"entries": 99 * 50, "lives": 99, "origins": 99, "arms": 50, "waiting": 5_000, "choices": 100_000}
     assert round(memory.most_bytes(**seen) / 1e6, 1) == 7.8
     assert round(memory.most_bytes_within(Caps(), links=4) / 1e6) == 666
+    more = {"signed": 5_000, "certificates": 99, "open_tickets": 50_000}
+    assert round(memory.most_bytes(**seen, **more) / 1e6, 1) == 34.1
+    assert round(memory.most_bytes_within(Caps(), links=4, certificates=100, lapses=True) / 1e6) == 770
 
 
 def test_page_for_operators_has_the_formula():
@@ -127,5 +172,6 @@ def test_page_for_operators_has_the_formula():
     shown = [int(one.replace(",", "")) for one in re.findall(r"^\| ([\d,]+) \|", page, re.MULTILINE)]
     assert shown == [
         *(memory.ENTRY, memory.LIFE, memory.ORIGIN, memory.ARM, memory.SEGMENT, memory.WAITING),
-        *(memory.CHOICE, memory.INTERVAL, memory.KEY, memory.RETIRED, memory.LINK),
+        *(memory.CHOICE, memory.INTERVAL, memory.KEY, memory.RETIRED),
+        *(memory.SIGNATURE, memory.CERTIFICATE, memory.OPEN_TICKET, memory.LINK),
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -12,6 +12,9 @@ from .options import token_option
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+#: The sidecar that is asked unless another one is named.
+_NODE: Final = "http://127.0.0.1:7780"
 
 
 @click.group("keys", no_args_is_help=False, short_help="Certificates and notices of a live mesh.")
@@ -132,30 +135,57 @@ def renew_verb(names: tuple[str, ...], authority: str, out: str, days: int, trus
         click.echo(_shown(files.certificate))
 
 
-@keys_verb.command("retire", short_help="Sign a notice that a member's data no longer counts.")
-@click.argument("name", metavar="NAME")
+@keys_verb.command("retire", short_help="Sign a notice that members' data no longer counts.")
+@click.argument("names", metavar="NAME...", nargs=-1)
 @_authority
-@click.option("--node", "url", metavar="URL", help="Ask the sidecar of this node which lives it knows.")
+@click.option("--node", "urls", multiple=True, metavar="URL", help="Ask the sidecar of this node; may be repeated.")
 @token_option("A file with the sidecar's token.")
 @click.option("--epoch", "epochs", multiple=True, metavar="HEX", help="The epoch of a life, if known; may be repeated.")
-def retire_verb(name: str, authority: str, url: str | None, token: str | None, epochs: tuple[str, ...]) -> None:
-    r"""Sign that what a member reported no longer counts, from all its lives or from some.
+@click.option("--all-lives", is_flag=True, help=f"All lives that the nodes know; {_NODE} is asked unless given.")
+@click.option(
+    "--names", "names_file", metavar="FILE", type=click.Path(dir_okay=False), help="A file of names, one a line."
+)
+def retire_verb(
+    names: tuple[str, ...],
+    authority: str,
+    urls: tuple[str, ...],
+    token: str | None,
+    epochs: tuple[str, ...],
+    all_lives: bool,
+    names_file: str | None,
+) -> None:
+    r"""Sign, in one notice, that what members reported no longer counts, from all their lives or from some.
 
     \b
     Examples:
-      banditmesh keys retire a --node http://127.0.0.1:7780
+      banditmesh keys retire a --all-lives
+      banditmesh keys retire --names gone.txt --all-lives --node http://10.0.0.1:7780 --node http://10.0.0.2:7780
       banditmesh keys retire a --epoch 00c0ffee00c0ffee
     """
     from ..live.names import check_name, parse_epoch
     from ..live.transport import keys
 
-    check_name("NAME", name)
-    if (url is None) == (not epochs):
-        raise InputError("lives must be given by --node or by --epoch, got both or neither")
-    lives = list(epochs) if url is None else _lives(name, url, token)
-    if not lives:
-        raise InputError(f"there must be a life of {name!r} to retire, but {url} knows none")
-    _hand_in(keys.retire(authority, name, [parse_epoch(life) for life in lives]))
+    if bool(names) == (names_file is not None):
+        raise InputError("members must be given as NAME... or by --names FILE, got both or neither")
+    listed = list(names) if names_file is None else keys.read_names(names_file)
+    for name in listed:
+        check_name("NAME", name)
+    if (all_lives or bool(urls)) == bool(epochs):
+        raise InputError("lives must be given by --all-lives, by --node or by --epoch, got both or neither")
+    if epochs and len(listed) > 1:
+        raise InputError(f"--epoch is of one member, got {len(listed)}; use --all-lives")
+    asked = urls or (_NODE,)
+    found = {(listed[0], parse_epoch(epoch)) for epoch in epochs}
+    if not epochs:
+        for url in asked:
+            found |= {(name, parse_epoch(life)) for name, lives in _lives(listed, url, token) for life in lives}
+        unknown = [name for name in listed if name not in {known for known, _ in found}]
+        if len(unknown) == len(listed):
+            shown = " or ".join(map(repr, unknown[:3]))
+            raise InputError(f"there must be a life of {shown} to retire, but {' and '.join(asked)} knows none")
+        for name in unknown:
+            click.echo(f"no life of {name!r} is known", err=True)
+    _hand_in(keys.retire_lives(authority, sorted(found)))
 
 
 @keys_verb.command("expel", short_help="Sign a notice that a member is no longer accepted.")
@@ -173,16 +203,16 @@ def expel_verb(name: str, authority: str) -> None:
     _hand_in(keys.expel(authority, name))
 
 
-def _lives(name: str, url: str, token: str | None) -> list[str]:
+def _lives(names: list[str], url: str, token: str | None) -> list[tuple[str, list[str]]]:
     from ..live.http.client import Client
 
     with Client(url, token) as node:
-        return node.lives(name)
+        return [(name, node.lives(name)) for name in names]
 
 
 def _hand_in(notice: Path) -> None:
     path = _shown(notice)
-    click.echo(f"{path}\nhand it to any node: banditmesh node notice {path} --url http://127.0.0.1:7780")
+    click.echo(f"{path}\nhand it to any node: banditmesh node notice {path} --url {_NODE}")
 
 
 def _shown(path: Path | str) -> str:

@@ -238,9 +238,16 @@ def retire(authority: Path | str, node: str, epochs: Sequence[int]) -> Path:
     Path
         The notice, for `banditmesh node notice`.
     """
+    return retire_lives(authority, [(node, epoch) for epoch in epochs])
+
+
+def retire_lives(authority: Path | str, lives: Sequence[tuple[str, int]]) -> Path:
+    """Sign that these lives, each (name, epoch), count no more, in one notice; returns it."""
     signer = _open(authority)
-    data = notices.retire(signer.key, signer.mesh, [(node, epoch) for epoch in epochs], _now())
-    return _keep(signer, f"retire-{file_name(node)}", data)
+    data = notices.retire(signer.key, signer.mesh, lives, _now())
+    first, *others = dict.fromkeys(name for name, _ in lives)
+    more = f"-and-{len(others)}-more" if others else ""
+    return _keep(signer, f"retire-{file_name(first)}{more}", data)
 
 
 def expel(authority: Path | str, node: str) -> Path:
