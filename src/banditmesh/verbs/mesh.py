@@ -301,7 +301,10 @@ def _as_text(run: MeshRun) -> str:
         lines.insert(-1, f"  merged        {n_merged:,} (not sent: a newer value took their place while they waited)")
     refused = {name: count for name, count in counters.items() if name.startswith("refused") and count}
     if refused:
-        lines.append("refused         " + ", ".join(f"{count:,} {name}" for name, count in refused.items()))
+        lines.append(
+            "refused         "
+            + ", ".join(f"{count:,} {name.removeprefix('refused_')}" for name, count in refused.items())
+        )
     if run.n_missing:
         lines.append(f"{run.n_missing:,} pulls are missing: a node was down when the others were through")
     if run.behind > run.interval:

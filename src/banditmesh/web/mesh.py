@@ -265,7 +265,11 @@ class Mesh:
         self._origins_card.set_visibility(bool(self._origins.rows))
         local = self._shell.mesh.local
         acts = {} if local is None else {one.url: "start" if one.error else "kill" for one in seen}
-        self._nodes.rows = [{**_node_row(one), "act": acts.get(one.url, "")} for one in seen]
+        # Of a mesh of the page's own, a node that does not answer is down: how its socket fails says nothing.
+        down = {"state": "down"} if local is not None else {}
+        self._nodes.rows = [
+            {**_node_row(one), **(down if one.error else {}), "act": acts.get(one.url, "")} for one in seen
+        ]
         self._links.rows = [
             {
                 **{key: link.get(key) for key in _LINKS},
