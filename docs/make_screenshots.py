@@ -93,7 +93,7 @@ def studies(page, study, nodes) -> None:  # noqa: D103
     page.locator('[data-bm="folder"]').fill(str(study))
     page.locator('[data-bm="open"]').click()
     page.locator('[data-bm="study"]', has_text="27 of 27 runs done").wait_for()
-    # The folder of this machine is nobody's business.
+    # The folder of this machine is not for readers.
     page.locator('[data-bm="folder"]').fill("results")
     page.locator('[data-bm="folder"]').blur()
 

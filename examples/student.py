@@ -1,4 +1,4 @@
-"""From the paper to a figure of one's own: reproduce, invent, check, compare, draw, keep, sweep.
+"""From the paper to your own figure: reproduce, invent, check, compare, draw, keep, sweep.
 
 python examples/student.py                   # small, in seconds once the engine is compiled
 python examples/student.py --full            # at the paper's size: 1,000 rounds, ten replicates
@@ -52,7 +52,7 @@ def main():
         horizon, replicates = 25, 2
         problem = bm.Problem.random(bm.networks.ba(20, 2, seed=1), n_arms=10, per_agent=4, seed=0)
         parts = "network = {name = 'ba', n = 20, m = 2, seed = 1}\narms = {n_arms = 10, per_agent = 4}\n"
-    # Of a small problem, the reference engine is done before a rule of one's own has been compiled.
+    # Of a small problem, the reference engine is done before a new rule has been compiled.
     engine = "auto" if options.full else "reference"
     settings = {"horizon": horizon, "replicates": replicates, "engine": engine}
     folder = Path(options.out or tempfile.mkdtemp())
@@ -64,7 +64,7 @@ def main():
     regret = {name: runs.regret.mean() for name, runs in again.runs["dynamic-er"].items()}
     print("Figure 5, group regret:", ", ".join(f"{name} {value:,.0f}" for name, value in regret.items()))
 
-    # 2. An idea, held to the contract of protocols before anybody believes its numbers.
+    # 2. An idea, held to the contract of protocols before anyone believes its numbers.
     print(bm.testing.check_protocol(Fading(ttl=4, keep=0.5), compiled=False))
 
     # 3. Compared on the same rewards, with intervals of the differences.

@@ -1,6 +1,7 @@
 """Every mistake of a caller gets one clear line: what was required, what came, and what to do."""
 
 import re
+import shutil
 
 import networkx as nx
 import numpy as np
@@ -9,6 +10,8 @@ import scipy.sparse
 import scipy.stats
 
 import banditmesh as bm
+from banditmesh import plots
+from banditmesh.comparisons.kept import Kept
 from banditmesh.errors import ArmError, FileError, InputError, NetworkError
 
 LAW = bm.arms.Bernoulli(0.5)
@@ -172,6 +175,7 @@ def test_bad_parameters_are_refused(make, message):
         ({"every": [1, 2, 1.5]}, "every must be an integer of at least 1 and at most 4294967295, got 1.5"),
         ({"record_every": 0}, "record_every must be an integer of at least 1, got 0"),
         ({"progress": 3}, "progress must be True, False or a callable, got 3"),
+        ({"watch": 3}, "watch must be a callable or None, got 3"),
         ({"rewards": np.zeros((4, 3, 2))}, "rewards must have the shape (horizon, agents, arms) = (5, 3, 2)"),
         ({"rewards": np.zeros((5, 2, 3))}, "rewards must have the shape (horizon, agents, arms) = (5, 3, 2)"),
         ({"rewards": np.zeros((2, 5, 3, 2))}, "or (1, 5, 3, 2) with one tape per replicate, got (2, 5, 3, 2)"),
@@ -244,6 +248,22 @@ def test_malformed_network_file_is_refused_with_its_line(tmp_path, content, mess
 def test_unreadable_network_file_is_refused(tmp_path):
     refuses(FileError, "got no such file", lambda: bm.networks.read(tmp_path / "none.gml"))
     refuses(FileError, "got a folder", lambda: bm.networks.read(tmp_path))
+
+
+def test_what_is_no_path_and_no_text_is_refused():
+    result = bm.simulate(PROBLEM, "irs", horizon=2, seed=0, engine="reference")
+    refuses(FileError, "path must name a .npz file, got 3", lambda: result.save(3))
+    refuses(bm.SpecError, "a spec must be TOML text, got {}; read a file with read_spec", lambda: bm.parse_spec({}))
+
+
+def test_what_cannot_be_written_is_one_line(tmp_path):
+    settings = {"horizon": 2, "replicates": 2, "seed": 0, "engine": "reference"}
+    compared, gone = bm.compare(PROBLEM, ["irs", "none"], **settings), tmp_path / "gone"
+    refuses(FileError, f"cannot write {gone / 'a.html'}: No such file", lambda: compared.report(gone / "a.html"))
+    refuses(FileError, f"cannot write {gone / 'a.png'}: No such file", lambda: plots.save(compared.plot(), gone / "a"))
+    kept = Kept(tmp_path / "kept", 1)
+    shutil.rmtree(tmp_path / "kept")
+    refuses(FileError, "cannot write", lambda: kept.keep({}, "key"))
 
 
 def test_one_except_clause_catches_them_all():

@@ -7,7 +7,7 @@ import pytest
 
 import banditmesh as bm
 from banditmesh.cli import main
-from banditmesh.studies import worker
+from banditmesh.sim import engine
 from studies import SPEC, shards
 
 
@@ -116,7 +116,7 @@ def test_failed_runs_end_with_status_1_and_are_named(monkeypatch, run, spec, tmp
     def fail(*arguments, **settings):
         raise MemoryError("too large")
 
-    monkeypatch.setattr(worker, "_simulate", fail)
+    monkeypatch.setattr(engine, "simulate", fail)
     refused(
         run("run", spec, "--out", tmp_path / "out", "--workers", 1), 1, "20 of 20 runs failed", "MemoryError: too large"
     )

@@ -1,11 +1,14 @@
 """README and docs stay true: their blocks run, their links lead somewhere, and the citation is that of this version."""
 
+import ast
 import doctest
 import importlib
 import operator
 import re
 import shlex
+import sys
 import tempfile
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -14,7 +17,10 @@ import yaml
 import banditmesh as bm
 from banditmesh import cli, live, mesh
 from banditmesh.cli import main
+from banditmesh.sim.books import Books
+from banditmesh.sim.engine import read_run
 from banditmesh.sim.run import Event
+from banditmesh.sim.stepper import Stepper
 
 ROOT = Path(__file__).parent.parent
 BUILT = ROOT / "docs" / "_build", ROOT / "docs" / "api"
@@ -269,3 +275,56 @@ def test_changelog_has_this_version_and_its_results():
     section = re.search(r"^## .*?(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)[0]
     assert bm.__version__.partition(".dev")[0] in section.splitlines()[0]
     assert "### Results" in section
+
+
+def module_map(package):
+    """What the docstring of a package lists on the left of two spaces, where modules stand there, and its modules."""
+    lines = (ast.get_docstring(ast.parse((package / "__init__.py").read_text(encoding="utf-8"))) or "").splitlines()
+    there = {path.stem for path in package.iterdir() if path.suffix == ".py" or (path / "__init__.py").is_file()}
+    left = [re.match(r"\s*(\w+/?(?:, \w+/?)*)  +\S", line) for line in lines]
+    listed = [{*re.findall(r"\w+", found[1])} for found in left if found]
+    return [names for names in listed if there & names], there - {"__init__"}
+
+
+def test_module_maps_are_up_to_date():
+    mapped = []
+    for page in sorted((ROOT / "src" / "banditmesh").rglob("__init__.py")):
+        rows, there = module_map(page.parent)
+        if len(rows) > 2:
+            mapped.append(page.parent.name)
+            text = ast.get_docstring(ast.parse(page.read_text(encoding="utf-8")))
+            assert not set().union(*rows) - there, f"{page} lists modules that are not there"
+            assert not [name for name in sorted(there) if not re.search(rf"\b{name}\b", text)], f"{page} lacks modules"
+    assert {"live", "http", "kernels", "studies", "web"} <= {*mapped}
+
+
+def test_design_page_draws_the_layers_that_are_enforced():
+    page = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
+    [block] = re.findall(r"^## Layers$.*?^```text\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    [contract] = project["tool"]["importlinter"]["contracts"]
+    drawn = [re.match(r"(\w+(?: \| \w+)*)(?:  |\n|$)", line) for line in block.splitlines()]
+    assert [one[1] for one in drawn if one] == contract["layers"][1:]
+
+
+def test_walk_of_a_message_is_as_the_page_says():
+    coins = [bm.arms.Gaussian(0.5, 1.0)] * 2
+    run = read_run(bm.Problem(bm.networks.path(4), [[0], [0], [1], [0]], coins), "flooding(3)", horizon=9, seed=0)
+    stepper, passed, folder = Stepper(run, 0, Books(run, 0).observers), set(), Path(bm.__file__).parent
+    stepper.step()
+
+    def note(frame, event, _):
+        path = Path(frame.f_code.co_filename)
+        if event == "call" and path.is_relative_to(folder):
+            passed.add(path.relative_to(folder).as_posix())
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        for _ in range(4):
+            stepper.step()
+    finally:
+        sys.setprofile(before)
+    page = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
+    [block] = re.findall(r"^## The walk of a message$.*?^```text\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    assert passed == set(re.findall(r"^[\w/]+\.py", block, re.MULTILINE))

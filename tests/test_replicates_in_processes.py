@@ -143,7 +143,7 @@ def test_dead_worker_is_one_line():
             raise BrokenProcessPool("not usable any more")
 
     for executor in (Broken(), Gone()):
-        with pytest.raises(bm.StudyError, match=r"^a worker died .*BrokenProcessPool.*; run again with fewer workers$"):
+        with pytest.raises(bm.StudyError, match=r"^a worker died, .*ProcessPool.*; run again with fewer workers$"):
             bm.simulate(PROBLEM, "irs", **SETTINGS, workers=executor)
 
 

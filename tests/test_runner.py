@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import banditmesh as bm
+from banditmesh.sim import engine
 from banditmesh.studies import runner, worker
 from studies import COMMAND, ENVIRONMENT, SPEC, assert_same, shards
 
@@ -201,14 +202,14 @@ def test_ctrl_c_is_one_line_and_can_be_continued(tmp_path):
 
 def failing(monkeypatch):
     """Simulations of FwA fail from now on."""
-    true = worker._simulate
+    true = engine.simulate
 
     def simulate(problem, protocol, **settings):
         if protocol.name == "fwa":
             raise ValueError("this one\nfails")
         return true(problem, protocol, **settings)
 
-    monkeypatch.setattr(worker, "_simulate", simulate)
+    monkeypatch.setattr(engine, "simulate", simulate)
 
 
 def test_a_failed_run_is_kept_with_its_error_and_the_rest_goes_on(monkeypatch, tmp_path, serial):

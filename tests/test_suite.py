@@ -318,7 +318,7 @@ def test_workers_that_are_gone_are_told_in_one_line():
         def submit(self, fn, /, *args, **kwargs):
             raise BrokenProcessPool("not usable any more")
 
-    with pytest.raises(bm.StudyError, match=r"^a worker died .*; run the same again with fewer workers") as error:
+    with pytest.raises(bm.StudyError, match=r"^a worker died, .*; run the same again with fewer workers") as error:
         bm.suite.run(problems="equal-ring", rows="none", **{**QUICK, "executor": Gone()})
     assert "\n" not in str(error.value)
 

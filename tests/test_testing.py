@@ -343,7 +343,7 @@ INDICES = {
     "does not draw": ({"index": index_of(lambda mean, count, u: mean), "random": True}, "must use u, because random"),
     "nan of an arm without sigma": (
         {"index": staticmethod(lambda mean, count, inv_root, clock, sigma, law, u, parameter: mean + sigma * inv_root)},
-        r"got nan for an arm whose law has no sigma; do without sigma, or override check\(\)",
+        r"got nan for an arm whose law has no sigma; do without sigma, or set needs_sigmas = True",
     ),
     "an old signature": (
         {"index": staticmethod(lambda mean, count, inv_root, clock, sigma, u, parameter: mean)},

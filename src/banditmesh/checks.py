@@ -49,14 +49,21 @@ def real(name: str, value: object) -> float:
     return _number(name, value, "a finite number", math.isfinite)
 
 
-def number_in(name: str, text: str) -> int | float:
-    """The number that a text is."""
+def as_number(text: str) -> int | float | None:
+    """The number that a text is; None if it is none."""
     for read in (int, float):
         try:
             return read(text)
         except ValueError:
             continue
-    raise InputError(f"{name} must be a number, got {shown(text.strip())}")
+    return None
+
+
+def number_in(name: str, text: str) -> int | float:
+    """The number that a text is."""
+    if (number := as_number(text)) is None:
+        raise InputError(f"{name} must be a number, got {shown(text.strip())}")
+    return number
 
 
 def positive(name: str, value: object) -> float:

@@ -141,12 +141,9 @@ def _refusal(given: object) -> InputError:
 
 
 def _number(text: str, given: str) -> int | float:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    raise _refusal(given)
+    if (number := checks.as_number(text)) is None:
+        raise _refusal(given)
+    return number
 
 
 def _rounds(given: object, at_least: int = 0) -> int:

@@ -24,7 +24,7 @@ from processes import NodeProcess
 
 import banditmesh as bm
 from banditmesh.live.template import protocol_lines
-from banditmesh.studies import worker
+from banditmesh.sim import engine
 from banditmesh.web.access import Access
 from banditmesh.web.server import listening
 from banditmesh.web.words import WORDS
@@ -448,14 +448,14 @@ def test_frontier_is_that_of_the_library_and_a_budget_changes_the_advice(tab, li
 
 
 def test_study_is_shown_while_it_runs_with_what_failed(tab, tmp_path, monkeypatch):
-    simulate = worker._simulate
+    simulate = engine.simulate
 
     def fail(problem, protocol, **settings):
         if protocol == bm.Flooding(3):
             raise ValueError("no more of this")
         return simulate(problem, protocol, **settings)
 
-    monkeypatch.setattr(worker, "_simulate", fail)
+    monkeypatch.setattr(engine, "simulate", fail)
     folder = tmp_path / "study"
     tab.goto(f"/studies?{urlencode({'folder': str(folder)})}")
     tab.locator('[data-bm="notice"]', has_text="must be a study's folder").wait_for()

@@ -31,7 +31,7 @@ MACRO = re.compile(r"^\\newcommand\{\\(\w+)\}\{(.*)\}$")
 NETWORKS = {"er": "ER", "ba": "BA", "sbm": "SBM"}
 INSTANCES = 10
 DENSITY_INSTANCES = 4
-#: Who hears whom in the runs of `slopes`: everyone has the same two arms.
+#: Which agents hear each other in the runs of `slopes`: everyone has the same two arms.
 HEARING = {
     "one agent": (nx.empty_graph(1), bm.NoCooperation()),
     "cycle $C_5$": (nx.cycle_graph(5), bm.IRS()),

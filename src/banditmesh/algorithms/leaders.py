@@ -1,4 +1,4 @@
-"""Who leads whom: what follow-your-leader and DPE2 plan before a run.
+"""Leaders and their followers: what follow-your-leader and DPE2 plan before a run.
 
 An agent can follow another only if both have the same arms: otherwise the best arm of one may not be there for the
 other, or go unexplored. So there is at least one leader for each arm set that occurs.

@@ -74,7 +74,7 @@ class ODC(Algorithm):
         object.__setattr__(self, "factor", checks.non_negative("factor", self.factor))
 
     def enough(self, n_exchanges: int) -> int:
-        """How many untold pulls the next exchange takes, after so many of them.
+        """How many untold pulls the next exchange takes, after this many of them.
 
         Examples
         --------
@@ -135,7 +135,7 @@ class OnDemand(NoteTaker):
         self._pairs: dict[Any, Pair] = {}
 
     def observed(self, agent: Agent, position: int, reward: float, was_best: bool) -> None:
-        """A pull that nobody has been told of."""
+        """A pull that no other agent has been told of."""
         self._n_pulls += 1
 
     def send(self, agent: Agent, neighbours: Sequence[Any]) -> list[Parcel]:

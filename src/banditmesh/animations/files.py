@@ -95,7 +95,7 @@ class Animation:
         """Write it as an HTML file that plays in any browser or, named .gif or .svg, as an animated picture."""
         target = checked_target(path)
         draw = {".gif": as_gif, ".svg": as_svg}.get(target.suffix.lower())
-        write(target, draw(self.document, self.title) if draw else self._html.encode("utf-8", "replace"))
+        atomic.write(target, draw(self.document, self.title) if draw else self._html.encode("utf-8", "replace"))
 
     def _repr_html_(self) -> str:
         return inline(self._html)
@@ -201,17 +201,6 @@ def inline(page: str) -> str:
         f'<iframe srcdoc="{html.escape(page)}" sandbox="allow-scripts" loading="lazy" '
         'style="width: 100%; height: 640px; border: 0"></iframe>'
     )
-
-
-def write(target: Path, content: bytes) -> None:
-    """Write a file, whole or not at all."""
-    try:
-        with atomic.writing(target) as stream:
-            stream.write(content)
-    except OSError as error:
-        raise FileError(
-            f"cannot write {target}: {error.strerror or error}; choose a place that can be written to"
-        ) from None
 
 
 def policy_for(*scripts: str) -> str:

@@ -195,22 +195,8 @@ def follow(
     if isinstance(faults, Faults):
         # A message is followed from when it is made.
         faults = replace(faults, reward_delay=0)
-    run = read_run(
-        problem,
-        protocol,
-        policy=None,
-        horizon=(horizon := _longest(problem, protocol, faults)),
-        replicates=1,
-        seed=seed,
-        rules=rules,
-        link_traffic=False,
-        agents=False,
-        rewards=None,
-        every=None,
-        faults=faults,
-        record_every=horizon,
-        trace=False,
-    )
+    horizon = _longest(problem, protocol, faults)
+    run = read_run(problem, protocol, horizon=horizon, seed=seed, rules=rules, faults=faults, record_every=horizon)
     watch = _Watch(run)
     stepper = _OnePull(run, number, watch)
     while stepper.t <= horizon and not watch.is_over:

@@ -683,7 +683,7 @@
         heads.lineTo(x - size * Math.cos(turn + 0.5), y - size * Math.sin(turn + 0.5));
         heads.closePath();
       }
-      // Very many dashes would take longer to draw than anybody wants to wait.
+      // Very many dashes would take longer to draw than anyone wants to wait.
       const many = list.length > 400;
       pen.setLineDash(ends && !many ? [5, 4] : []);
       pen.lineWidth = (isCurrent ? 3 : 1.75) * (many ? 0.4 : 1);

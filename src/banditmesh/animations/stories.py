@@ -16,11 +16,12 @@ from typing import Any, Final, overload
 
 from .. import arms as laws
 from .. import networks
+from ..files import atomic
 from ..problem import Problem
 from ..settings.parts import as_policy
 from ..sim.simulation import Simulation
 from .documents import as_json, message_document
-from .files import PLAYER, checked_target, inline, played, policy_for, write
+from .files import PLAYER, checked_target, inline, played, policy_for
 from .gallery import GALLERY, held
 from .journeys import Journey, follow
 from .recorder import side_by_side
@@ -71,7 +72,7 @@ class Story:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write it as one HTML file that needs no network."""
-        write(checked_target(path), self.html.encode())
+        atomic.write(checked_target(path), self.html.encode())
 
     def _repr_html_(self) -> str:
         return inline(self.html)

@@ -87,7 +87,7 @@ class Law:
 
 
 def reward_of(law: Law, u: float) -> float:
-    """What a law pays for the uniform number `u`, checked: a law may be anybody's.
+    """What a law pays for the uniform number `u`, checked: a law may be a user's own.
 
     Examples
     --------

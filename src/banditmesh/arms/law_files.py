@@ -102,13 +102,8 @@ def _by_name(words: Sequence[str], row: Sequence[Any], places: Sequence[int]) ->
 
 def _number(cell: Any) -> Any:
     """The number that a cell holds; the cell itself, to be refused in a moment, if it holds none."""
-    if isinstance(cell, str):
-        for kind in (int, float):
-            try:
-                return kind(cell)
-            except ValueError:
-                continue
-    return cell
+    number = checks.as_number(cell) if isinstance(cell, str) else None
+    return cell if number is None else number
 
 
 #: The laws that a row can hold, with their parameters in order.

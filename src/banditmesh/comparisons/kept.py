@@ -62,8 +62,7 @@ class Kept:
     def keep(self, result: Mapping[str, Any], *key: Any) -> None:
         """Store a result, of plain values, for a key."""
         if self._folder is not None:
-            with atomic.writing(self._path(key), durable=True) as stream:
-                stream.write(json.dumps({"key": key, "result": result}).encode())
+            atomic.write(self._path(key), json.dumps({"key": key, "result": result}).encode(), durable=True)
 
     def _path(self, key: Sequence[Any]) -> Path:
         assert self._folder is not None

@@ -198,5 +198,4 @@ def _write(
         pages.settings_table(rows),
         words_of(used, registry.by_name(AnyProtocol)),
     )
-    with atomic.writing(Path(path)) as stream:
-        stream.write(text.encode())
+    atomic.write(Path(path), text.encode())

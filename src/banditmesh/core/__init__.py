@@ -2,6 +2,7 @@
 
     agent      chooses, observes and learns; the calls that a driver makes
     place      what a driver hands to a protocol, which seats an agent there
+    trimming   what an agent believes of what others tell, when some of them may lie
 
 What an agent sends, and what it does with what it receives, depends on the protocol and is defined next to it:
 messages and their fates in `protocols/messages.py`, the contract of couriers in `protocols/courier.py`.

@@ -5,12 +5,12 @@ Events go in, effects come out; whoever drives the agent (a simulator, a live no
     begin(t)                         round t begins: before anything else, and also to an agent that is down
     choose(clock)                    -> which arm to pull
     observe(position, reward)        a reward came; it counts at once, and may become a message
-    send(neighbours)                 -> what to send now, and to whom; nothing waits after it
+    send(neighbours)                 -> what to send now, and where; nothing waits after it
     receive(copy, sender, degree)    -> what became of a copy that came
     settle()                         what was heard enters the estimates
     learn(parts)                     what a driver that keeps others' counts and sums itself found new in them
 
-The calls may come in any order: rewards late, out of order, or for arms that somebody else chose; any number of
+The calls may come in any order: rewards late, out of order, or for arms that another caller chose; any number of
 choices may be open. A driver without rounds never calls `begin`, and its agents forget nothing. An illegal call is an
 `InputError` that names it; a copy that no agent may send is a `MessageError`; neither changes anything.
 
@@ -235,7 +235,7 @@ class Agent:
         self._tried(position)
 
     def seems_best(self, position: int) -> bool:
-        """Whether an arm that somebody else chose seems the best one, as `choose` would say of it."""
+        """Whether an arm that the caller chose seems the best one, as `choose` would say of it."""
         is_known = position not in self._forced and 0 not in self.estimates.count
         return self._courier.asks_best and is_known and self.chooser.is_best(position, self.estimates)
 

@@ -1,7 +1,7 @@
 """Files that exist whole or not at all: each is written under another name, and then renamed.
 
-Callers word an `OSError` for their users; whatever happens, the previous file is kept. Other users can never read a
-secret, not even while it is being written.
+`write` words an `OSError` for users, as callers of `writing` do themselves; whatever happens, the previous file is
+kept. Other users can never read a secret, not even while it is being written.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Final
+
+from ..errors import FileError
 
 #: The end of a file's name while it is being written; it begins with a dot.
 PARTIAL: Final = ".partial"
@@ -57,6 +59,16 @@ def writing(path: Path, durable: bool = False, mode: int = USUAL) -> Iterator[IO
         with suppress(OSError):
             partial.unlink()
         raise
+
+
+def write(path: Path, content: bytes, durable: bool = False) -> None:
+    """Write a file, whole or not at all; where that cannot be done, a `FileError` says so."""
+    try:
+        with writing(path, durable) as stream:
+            stream.write(content)
+    except OSError as error:
+        what = f"cannot write {path}: {error.strerror or error}"
+        raise FileError(f"{what}; choose a place that can be written to") from None
 
 
 def create(path: Path, mode: int = USUAL) -> IO[bytes]:

@@ -1,15 +1,17 @@
 """The live mesh: the same agents as in the simulator, as real processes on real links.
 
-    bandits              a bandit, as a configuration describes it
+    bandits, forgetting  a bandit, as a configuration describes it, and what it forgets
     statistics, names    what travels, and what names, counts and rewards may be
+    certificates, signing   who signed what travels; what a node signs and checks while it runs
     member/              a node without its links, disk and clock: events in, effects out
     links/               neighbours, what they say to each other, and the authority's notices
     transport/           streams of bytes with an authenticated other end; certificates and keys
     disk/                what is stored, and one transaction at a time
     http/                the same over HTTP: sidecar, client, metrics
-    config, template     the file that describes a node
+    config, fields, template   the file that describes a node, how its tables are read, and one to begin with
     node                 what an application embeds
-    parts, changes, views    all of it together, changes of its configuration, and what it shows
+    parts, changes, views   all of it together, changes of its configuration, and what it shows
+    decided, logs, tasks    the log of decisions; the log of events; tasks that have an owner
 
 What travels is never an event but a statistic: an origin's own count and sum of one arm since its life began, of which
 the larger count wins. So messages may be lost, repeated, reordered or replayed, and nothing is ever counted twice.

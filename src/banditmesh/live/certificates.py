@@ -59,7 +59,7 @@ def signed_bytes(mesh: str, key: Key, values: Values) -> bytes:
 
 
 class Certificate(NamedTuple):
-    """A member's certificate: its id, all of it in DER, of whom it is, from when to when, and its public key."""
+    """A member's certificate: its id, all of it in DER, its owner, from when to when it holds, and its public key."""
 
     id: bytes
     der: bytes

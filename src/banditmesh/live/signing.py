@@ -94,7 +94,7 @@ class Signing:
     max_clock_skew : float
         By how many seconds the clock may be off before it counts as set.
     left : callable
-        Called with the names of origins of whom rows have left.
+        Called with the names of origins whose rows have left.
     refuses_less : callable
         Called with a reason when certificates may count that did not: neighbours are to offer everything again.
     """

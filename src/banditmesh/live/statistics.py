@@ -217,7 +217,7 @@ class Known(Struct, eq=False, gc=False):
         self.certificate, self.signature = certificate, signature
 
     def statistic(self, ttl: int) -> Statistic:
-        """As it is sent, with so many hops left."""
+        """As it is sent, with this many hops left."""
         origin, epoch, arm = self.key
         if self.signature:
             _, _, weight, weighted_total, stamp = self.values

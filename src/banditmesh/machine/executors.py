@@ -11,9 +11,18 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    CancelledError,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    wait,
+)
 from contextlib import contextmanager
+from itertools import islice
 from multiprocessing.context import SpawnContext, SpawnProcess
 from types import ModuleType
 from typing import Any, Final, TypeVar
@@ -23,6 +32,7 @@ from ..errors import InputError, StudyError, need
 from .cores import count_cores
 
 T = TypeVar("T")
+K = TypeVar("K")
 
 #: More than any machine has cores.
 MAX_WORKERS: Final = 10_000
@@ -63,37 +73,73 @@ class RayExecutor(Executor):
 
 
 def submit(executor: Executor, task: Callable[..., T], *args: Any) -> Future[T]:
-    """A task on its way; that the workers are gone by now is what `result_of` tells, and no error here."""
+    """A task on its way; that it cannot be sent is what `result_of` tells, and no error here."""
     try:
         return executor.submit(task, *args)
-    except BrokenExecutor as error:
+    except Exception as error:
         future: Future[T] = Future()
         future.set_exception(error)
         return future
 
 
-def result_of(future: Future[T], remedy: str) -> T:
-    """What a task gave; that its worker is gone is an error of one line, which ends with what to do."""
+def result_of(future: Future[T], remedy: str, lost: type[Exception] = BrokenExecutor) -> T:
+    """What a task gave; that it was lost is an error of one line, which ends with what to do.
+
+    An executor of any kind says in its own way that its workers or its scheduler are gone: of a task that never fails
+    itself, `lost` is any error.
+    """
     try:
         return future.result()
-    except (BrokenExecutor, CancelledError) as error:
-        raise StudyError(
-            f"a worker died or was given up ({type(error).__name__}), perhaps for lack of memory; {remedy}"
-        ) from error
+    except (CancelledError, lost) as error:
+        name = type(error).__name__
+        what = f"a task was lost with {name}: {' '.join(str(error).split())[:200]}"
+        if isinstance(error, BrokenExecutor):
+            what = f"a worker died, perhaps for lack of memory ({name})"
+        elif isinstance(error, CancelledError):
+            what = f"the executor gave up a task, perhaps because its scheduler is gone ({name})"
+        raise StudyError(f"{what}; {remedy}") from error
+
+
+def in_turn(
+    executor: Executor,
+    task: Callable[[Any], T],
+    jobs: Iterable[tuple[K, Any]],
+    n_workers: int,
+    remedy: Callable[[], str],
+) -> Iterator[tuple[K, T]]:
+    """What a task that never fails itself gives for each job, a key and an argument, as soon as it is known.
+
+    One job in work and one waiting for each worker keep them busy: what is done can be stored before much else begins.
+    """
+    waiting = iter(jobs)
+    pending: dict[Future[T], K] = {}
+
+    def send(n: int) -> None:
+        pending.update((submit(executor, task, argument), key) for key, argument in islice(waiting, n))
+
+    send(2 * n_workers)
+    while pending:
+        for future in wait(pending, return_when=FIRST_COMPLETED).done:
+            yield pending.pop(future), result_of(future, remedy(), Exception)
+            send(1)
 
 
 @contextmanager
-def open_executor(name: str | None = None, workers: int | None = None) -> Iterator[tuple[Executor, int]]:
+def open_executor(name: Executor | str | None = None, workers: int | None = None) -> Iterator[tuple[Executor, int]]:
     """An executor, and how many tasks it can work on at once.
 
     Parameters
     ----------
-    name : str, optional
-        "dask", "dask:ADDRESS", "ray" or "ray:ADDRESS"; local processes if not given.
+    name : Executor or str, optional
+        An executor, "dask", "dask:ADDRESS", "ray" or "ray:ADDRESS"; local processes if not given.
     workers : int, optional
-        How many local processes; by default one per core. A cluster given by its address has its own. None of them
-        runs the user's script again, so that it needs no `if __name__ == "__main__"`: see `lookup.own.Packed`.
+        How many local processes, or tasks at once on an executor that was given; by default one per core. A cluster
+        given by its address has its own. None of them runs the user's script again, so that it needs no `if __name__ ==
+        "__main__"`: see `lookup.own.Packed`.
     """
+    if isinstance(name, Executor):
+        yield name, workers or count_cores()
+        return
     kind, address = read_name(name, workers)
     if kind == "processes":
         opened = _processes(workers or count_cores())
@@ -109,8 +155,8 @@ def executor_or_none(executor: Executor | str | None, workers: int | None) -> It
 
     No process is started before there is a task for it.
     """
-    if isinstance(executor, Executor) or (executor is None and workers in (None, 1)):
-        yield executor
+    if executor is None and workers in (None, 1):
+        yield None
         return
     with open_executor(executor, workers) as (opened, _):
         yield opened

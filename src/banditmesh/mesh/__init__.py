@@ -1,9 +1,10 @@
 """A whole mesh of real nodes on one machine, and how it compares with the simulator.
 
 local      a mesh of real nodes over mutual TLS on loopback, in a few processes, playing the arms of a `Problem`
+seats      configuration, keys and state folder of each of its nodes
 worker     what one of those processes does
 verify     regret and traffic of such a mesh compared with those of the simulator
-deployment node files for every agent, and the mesh that they describe
+deployment   node files for every agent, and the mesh that they describe
 status     what the sidecars of a running mesh say, as a table
 """
 

@@ -6,5 +6,6 @@ agreement       ours compared with the published ones
 claims          which of the paper's claims hold
 tables          tables to print and CSV files
 pictures        the figures
+explained       words and columns, in plain sentences
 report          one HTML file with all of it
 """

@@ -111,10 +111,6 @@ def _page(outcomes: Sequence[Mapping[str, Any]], figures: Mapping[str, tuple[str
     return pages.report(title, question, sections, _about(outcomes, command), words(outcomes[0]))
 
 
-def _anchor(number: str, rules: str) -> str:
-    return f"figure{number}-{rules}"
-
-
 def _about(outcomes: Sequence[Mapping[str, Any]], command: str) -> str:
     first = outcomes[0]
     last = first["seed"] + first["instances"] - 1
@@ -225,7 +221,7 @@ def _sections(
         own = {title: rows for title, rows in found.items() if title.startswith(f"Figure {number}")}
         parts.append(f'<div class="tables">{"".join(_table(title, rows) for title, rows in own.items())}</div>')
         heading = f"{_TITLES[number]}, {reproduction.rules} rules"
-        sections[_anchor(number, reproduction.rules)] = heading, "\n".join(parts)
+        sections[f"figure{number}-{reproduction.rules}"] = heading, "\n".join(parts)
     return sections
 
 

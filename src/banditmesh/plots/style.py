@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from .. import checks
 from ..errors import InputError, need
+from ..files import atomic
 from .palette import Chosen, Palette, check_chosen
 from .sweeps import Sweep, find_sweep
 
@@ -170,7 +171,7 @@ def save(figure: Figure, stem: str | PathLike[str], kinds: Iterable[str] = ("png
     """Write a figure as STEM.png, STEM.svg and so on; the same figure gives the same files."""
     contents = {Path(f"{stem}.{kind}"): as_bytes(figure, kind) for kind in kinds}
     for path, content in contents.items():
-        path.write_bytes(content)
+        atomic.write(path, content)
     return list(contents)
 
 

@@ -37,7 +37,7 @@ from .memory import Everything, Memory
 if TYPE_CHECKING:
     from ..problem import Problem
 
-__all__ = ["Arms", "Chooser", "Estimates", "Policy", "first_highest", "require_sigmas"]
+__all__ = ["Arms", "Chooser", "Estimates", "Policy", "first_highest"]
 
 #: Which arms are pulled before the policy is asked: each once, or those of which nothing is known.
 FIRST_PULLS: Final = ("each", "unknown")
@@ -174,6 +174,8 @@ class Policy:
     random: ClassVar[bool] = False
     #: Whether counts and sums are all that it needs; False for a policy that asks for `Estimates.variance`.
     counts_and_sums: ClassVar[bool] = True
+    #: Whether it must know the sigma of every arm but coins.
+    needs_sigmas: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -221,13 +223,19 @@ class Policy:
         return 0.0
 
     def require(self, arms: Arms) -> None:
-        """Refuse arms that the policy cannot be used on; unless overridden, none.
+        """Refuse arms that the policy cannot be used on: if it needs sigmas, those without one, unless they are coins.
 
         Raises
         ------
         InputError
             What was required, what came and what to do.
         """
+        for name, sigma, law in zip(*arms, strict=True):
+            if self.needs_sigmas and math.isnan(sigma) and law != BERNOULLI:
+                raise InputError(
+                    f"policy {self.name!r} must know the sigma of every arm, got none for arm {name!r}; "
+                    "give it a law with a sigma, or choose another policy"
+                )
 
     def check(self, problem: Problem) -> None:
         """Refuse, before a run begins, a problem that the policy cannot be used on: unless overridden, for its arms."""
@@ -315,13 +323,3 @@ class Policy:
 def first_highest(scores: Sequence[float]) -> int:
     """The position of the highest score, the first of equals."""
     return max(range(len(scores)), key=lambda position: scores[position])
-
-
-def require_sigmas(policy: Policy, arms: Arms) -> None:
-    """Refuse arms, other than coins, whose laws have no sigma."""
-    for name, sigma, law in zip(*arms, strict=True):
-        if math.isnan(sigma) and law != BERNOULLI:
-            raise InputError(
-                f"policy {policy.name!r} must know the sigma of every arm, got none for arm {name!r}; "
-                "give it a law with a sigma, or choose another policy"
-            )

@@ -111,7 +111,7 @@ class Estimates:
         return part
 
     def put(self, position: int, count: int, total: float) -> None:
-        """From now on so many observations are known of an arm, with this sum; 0 if none is."""
+        """Set how many observations of an arm are known, and their sum; 0 for none."""
         self.count[position], self.total[position] = count, total
         self.mean[position] = total / count if count else 0.0
         self.inv_root[position] = 1.0 / math.sqrt(count) if count else 0.0

@@ -8,7 +8,7 @@ from typing import ClassVar, Final
 
 from .. import checks
 from ..arms import BERNOULLI
-from .base import Arms, Policy, require_sigmas
+from .base import Policy
 
 _MAX_STEPS: Final = 64
 
@@ -94,6 +94,7 @@ class KLUCB(Policy):
 
     c: float = 0.0
     name: ClassVar[str] = "klucb"
+    needs_sigmas: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -103,10 +104,6 @@ class KLUCB(Policy):
     def parameter(self) -> float:
         """The weight of log(log(t))."""
         return self.c
-
-    def require(self, arms: Arms) -> None:
-        """Every arm needs a sigma."""
-        require_sigmas(self, arms)
 
     @staticmethod
     def clock(t: float, parameter: float) -> float:

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from .. import checks
 from ..arms import BERNOULLI
-from .base import Arms, Estimates, Policy, first_highest, require_sigmas
+from .base import Estimates, Policy, first_highest
 
 
 @dataclass(frozen=True)
@@ -42,16 +42,13 @@ class MOSS(Policy):
 
     n_observations: int | None = None
     name: ClassVar[str] = "moss"
+    needs_sigmas: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.n_observations is not None:
             given = checks.integer("n_observations", self.n_observations, at_least=1)
             object.__setattr__(self, "n_observations", given)
-
-    def require(self, arms: Arms) -> None:
-        """Every arm needs a sigma."""
-        require_sigmas(self, arms)
 
     def choose(self, t: float, estimates: Estimates, draw: Callable[[int], float]) -> int:
         """The position of the arm with the highest index."""

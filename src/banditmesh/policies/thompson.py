@@ -8,7 +8,7 @@ from typing import ClassVar, Final
 
 from ..arms import BERNOULLI
 from ..draws import normal_quantile, uniform
-from .base import Arms, Policy, require_sigmas
+from .base import Policy
 
 TWO_POW_52: Final = 4503599627370496.0
 WORD: Final = 20
@@ -102,11 +102,8 @@ class ThompsonSampling(Policy):
     """
 
     name: ClassVar[str] = "thompson"
+    needs_sigmas: ClassVar[bool] = True
     random: ClassVar[bool] = True
-
-    def require(self, arms: Arms) -> None:
-        """Every arm needs a sigma."""
-        require_sigmas(self, arms)
 
     @staticmethod
     def index(

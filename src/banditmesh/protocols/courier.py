@@ -1,6 +1,6 @@
 """What a courier is: the part of an agent that depends on how its protocol delivers.
 
-An agent chooses, observes and learns; its courier decides what is sent to whom, and what becomes of what comes. A
+An agent chooses, observes and learns; its courier decides what is sent where, and what becomes of what comes. A
 courier has a state of its own, a plain value that can be read and put back, and is told by its agent what happens:
 
     fade(agent, factor)          a round begins: what was told of statistics is worth so much of what it was

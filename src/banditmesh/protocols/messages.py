@@ -55,7 +55,7 @@ class Parcel(NamedTuple):
 
 
 def parcel_of(message: Any, ttl: int, targets: Sequence[Any]) -> Parcel:
-    """`Parcel(Copy(message, ttl), targets)`, in a third of the time: of nothing else are so many made."""
+    """`Parcel(Copy(message, ttl), targets)`, in a third of the time: nothing else is made as often."""
     return _new(Parcel, (_new(Copy, (message, ttl)), targets))
 
 

@@ -40,7 +40,7 @@ class Chances(Interface):
         """A number in (0, 1) for a policy that draws."""
 
     def relay(self, message: Message, agent: Any, ttl: int) -> float:
-        """A number in (0, 1) for a relay rule that draws, when so many hops remain."""
+        """A number in (0, 1) for a relay rule that draws, when this many hops remain."""
 
     def targets(self, message: Message, agent: Any, ttl: int, candidates: Sequence[Any], n: int) -> Sequence[Any]:
         """`n` of the candidates, or all if there are no more."""
@@ -106,7 +106,7 @@ def check_decision(protocol: Protocol, decision: object) -> int:
 
 
 def fate_of(protocol: Protocol, decision: int, ttl: int) -> Fate:
-    """What becomes of a new message by what the relay rule said of it, when so many hops remain.
+    """What becomes of a new message by what the relay rule said of it, when this many hops remain.
 
     Examples
     --------

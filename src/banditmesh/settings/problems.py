@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -24,19 +24,6 @@ if TYPE_CHECKING:
 
 #: What a spec says of a file: keys and values, sorted.
 FileTable: TypeAlias = tuple[tuple[str, Any], ...]
-_GENERATORS: Final = [
-    "er",
-    "ba",
-    "sbm",
-    "watts_strogatz",
-    "grid",
-    "path",
-    "ring",
-    "star",
-    "complete",
-    "random_regular",
-    "random_geometric",
-]
 #: The tables that may name files.
 FILE_TABLES: Final = ("network", "arms")
 #: The keys of `[arms]` for arms that are drawn, whatever their law.
@@ -227,9 +214,12 @@ def _own_law(address: str) -> Part:
 
 def _networks() -> dict[str, Part]:
     from .. import networks
+    from ..networks.named import GENERATORS
 
-    known = {name: from_signature(getattr(networks, name)) for name in _GENERATORS}
-    for name in ("er", "ba", "sbm"):
+    of_paper = ("er", "ba", "sbm")
+    # A power law is what ba makes.
+    known = {name: from_signature(getattr(networks, name)) for name in (*of_paper, *GENERATORS) if name != "powerlaw"}
+    for name in of_paper:
         known[name] = replace(known[name], make=partial(_paper_or, name, known[name].make), all_or_nothing=True)
     known["dynamic-er"] = Part(lambda: networks.paper("dynamic-er"), {}, frozenset())
     # As names and arrays: the networkx graph of an edge list would take several times the memory.
@@ -260,9 +250,11 @@ def _dynamics() -> dict[str, Part]:
 
 
 def _arms() -> dict[str, Part]:
+    from .. import arms
+
     return {
         "gaussian": Part(_gaussian, {**_DRAWN_ARMS, "sigma": "float"}, frozenset()),
-        "bernoulli": Part(_bernoulli, _DRAWN_ARMS, frozenset()),
+        "bernoulli": Part(partial(_sets_and_laws, arms.Bernoulli), _DRAWN_ARMS, frozenset()),
         "data": Part(
             _data,
             dict.fromkeys((*_ARM_FILES, "columns", "rewards", "unmatched"), "str")
@@ -309,22 +301,8 @@ def _data(
 def _gaussian(*, sigma: float = 1.0, **settings: Any) -> tuple[Any, list[Any]]:
     from .. import arms
 
-    _check_sigma(sigma)
+    arms.Gaussian(0.5, sigma)  # refuses a sigma that no law can have
     return _sets_and_laws(lambda mean: arms.Gaussian(mean, sigma), **settings)
-
-
-@lru_cache(maxsize=1)
-def _check_sigma(sigma: float) -> None:
-    """Refuse a sigma that no law can have; kept, since it is asked again for every seed of a sweep."""
-    from .. import arms
-
-    arms.Gaussian(0.5, sigma)
-
-
-def _bernoulli(**settings: Any) -> tuple[Any, list[Any]]:
-    from .. import arms
-
-    return _sets_and_laws(arms.Bernoulli, **settings)
 
 
 def _sets_and_laws(

@@ -8,8 +8,8 @@ An observer overrides the calls that it wants to hear. They come in this order, 
     sent(message, sender, receivers)   a copy of a message went to each of these receivers
     dropped(n)                  n copies did not fit on their links
     ended(transmission, arrival, fate, learned)   a copy met its fate, and changed what its receiver knows or not
-    counted(n_sent, n_fates, n_learned)   so many copies were sent in this round, so many met each fate, and so many
-                                changed what their receiver knows
+    counted(n_sent, n_fates, n_learned)   how many copies were sent in this round, met each fate, and changed what
+                                their receiver knows
     over(t)                     the round is over
 """
 
@@ -53,7 +53,7 @@ class Observer:
         """A copy met its fate in round `arrival`."""
 
     def counted(self, n_sent: int, n_fates: Sequence[int], n_learned: int) -> None:
-        """So many copies were sent in this round, met each `Fate`, and changed what their receiver knows."""
+        """How many copies were sent in this round, met each `Fate`, and changed what their receiver knows."""
 
     def over(self, t: int) -> None:
         """Round `t` is over."""

@@ -154,6 +154,7 @@ def simulate(
     >>> int(result.transmissions[0, -1] - result.transmissions[0, -2])
     11033
     """
+    checks.callback("watch", watch)
     log = writing_trace(trace) if isinstance(trace, str | PathLike) else nullcontext(trace)
     with log as handed_on:
         run = read_run(
@@ -176,7 +177,8 @@ def simulate(
         )
         if not run.protocol.chooses:
             note_default(problem, policy)
-        chosen, n_threads = checks.choice("engine", engine, ENGINES), _read_threads(threads)
+        chosen = checks.choice("engine", engine, ENGINES)
+        n_threads = count_cores() if threads is None else checks.integer("threads", threads, at_least=1)
         return _simulate(run, chosen, n_threads, read_workers(workers), progress, watch)
 
 
@@ -208,19 +210,19 @@ def read_run(
     problem: Problem,
     protocol: AnyProtocol | str,
     *,
-    policy: Policy | str | Sequence[Policy] | None,
+    policy: Policy | str | Sequence[Policy] | None = None,
     horizon: int,
-    replicates: int | range,
+    replicates: int | range = 1,
     seed: int | None,
-    rules: str,
-    link_traffic: bool,
-    agents: bool,
-    rewards: ArrayLike | None,
+    rules: str = "sound",
+    link_traffic: bool = False,
+    agents: bool = False,
+    rewards: ArrayLike | None = None,
     means: ArrayLike | None = None,
-    every: int | Sequence[int] | None,
-    faults: Faults | None,
-    record_every: int,
-    trace: bool | Callable[[Event], object],
+    every: int | Sequence[int] | None = None,
+    faults: Faults | None = None,
+    record_every: int = 1,
+    trace: bool | Callable[[Event], object] = False,
     trim: int = 0,
 ) -> Run:
     """The arguments of `simulate`, checked."""
@@ -366,12 +368,6 @@ def _read_replicates(replicates: int | range) -> tuple[int, int]:
     if not replicates or replicates.step != 1 or replicates.start < 0:
         raise InputError(f"replicates must be a number, or a range such as range(3, 10), got {replicates}")
     return replicates.start, len(replicates)
-
-
-def _read_threads(threads: int | None) -> int:
-    if threads is not None:
-        return checks.integer("threads", threads, at_least=1)
-    return count_cores()
 
 
 def _read_policies(given: object, problem: Problem) -> tuple[Policy, ...]:

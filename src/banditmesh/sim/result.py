@@ -314,6 +314,8 @@ class Result:
 
         The event log is not saved: turn it into a table instead, `pandas.DataFrame(result.trace)`.
         """
+        if not isinstance(path, str | PathLike):
+            raise FileError(f"path must name a .npz file, got {checks.shown(path)}")
         ending = re.search(r"\.[A-Za-z]\w*$", os.fspath(path))
         if ending is not None and ending[0].lower() != ".npz":
             raise FileError(

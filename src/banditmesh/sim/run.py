@@ -109,10 +109,10 @@ class Run:
     replicates: int
     seed: int
     every: NDArray[np.int64]
-    tape: NDArray[np.float64] | None
     records: NDArray[np.int64]
-    link_traffic: bool
-    trace: bool | Callable[[Event], object]
+    tape: NDArray[np.float64] | None = None
+    link_traffic: bool = False
+    trace: bool | Callable[[Event], object] = False
     faults: Faults | None = None
     agents: bool = False
     means: NDArray[np.float64] | None = None

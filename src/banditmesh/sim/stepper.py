@@ -119,7 +119,7 @@ class Stepper:
         return None if self._walks is None else self._walks.open(number)
 
     def step(self, actions: Mapping[int, int] | None = None) -> None:
-        """Play the next round; `actions` are positions of arms that somebody else chose, by agent."""
+        """Play the next round; `actions` are positions of arms that the caller chose, by agent."""
         t, neighbours = self.t, self.neighbours
         for began in self._began:
             began(t, neighbours)

@@ -223,9 +223,6 @@ def _run(
         replicates=1,
         seed=0,
         every=np.ones(problem.n_agents, dtype=np.int64),
-        tape=None,
         records=np.array([1]),
-        link_traffic=False,
-        trace=False,
         faults=faults,
     )

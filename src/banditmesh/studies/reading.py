@@ -67,6 +67,8 @@ def parse_spec(
     >>> parse_spec("horizon = 100", ["protocol.ttl=3"]).settings.protocol
     {'name': 'fwa', 'ttl': 3}
     """
+    if not isinstance(text, str):
+        raise SpecError(f"a spec must be TOML text, got {checks.shown(text)}; read a file with read_spec")
     _refuse_broken_text(source, text, *overrides)
     try:
         raw = toml_text.load(text)

@@ -7,10 +7,9 @@ any interruption. How a study grows is in `stages`: nothing that is stored is co
 
 from __future__ import annotations
 
-import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
+from concurrent.futures import Executor
 from os import PathLike
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -18,8 +17,7 @@ from typing import Any, Final, TypeAlias
 from .. import checks
 from ..errors import InputError, StudyError, need
 from ..files.regular import read_regular
-from ..machine.cores import count_cores
-from ..machine.executors import MAX_WORKERS, open_executor, read_name
+from ..machine.executors import MAX_WORKERS, in_turn, open_executor, read_name
 from ..policies import choice
 from ..settings.problems import FileTable, read_files
 from . import store
@@ -123,11 +121,9 @@ def run_study(
                 notice(f"the study in {folder} has {stored['n_runs']} runs, more than the spec asks for; all are kept")
         course = _Course(folder, spec.folder, manifest, networks, fail_fast, progress, notice)
         try:
-            if isinstance(executor, Executor):
-                course.run(executor, workers or count_cores())
-            elif course.missing():
-                with open_executor(executor, workers) as (opened, n_workers):
-                    course.run(opened, n_workers)
+            if course.missing():
+                with open_executor(executor, workers) as opened:
+                    course.run(*opened)
             store.write_table(Study(folder))
         except BaseException as error:
             state = "interrupted" if isinstance(error, KeyboardInterrupt) else "stopped"
@@ -173,20 +169,14 @@ class _Course:
 
     def run(self, executor: Executor, n_workers: int) -> None:
         """Run what is left, a few chunks at a time."""
-        if self.missing():
-            self._note_versions(versions())
+        self._note_versions(versions())
         self._progress(self._done, self._manifest["n_runs"], self._failed)
-        chunks = self._chunks()
-        # One chunk in work and one waiting for each worker keeps them busy while the parent writes.
-        pending: set[Future[Shard]] = set()
-        for chunk in itertools.islice(chunks, 2 * n_workers):
-            pending.add(self._submit(executor, chunk))
-        while pending:
-            finished, pending = wait(pending, return_when=FIRST_COMPLETED)
-            for future in finished:
-                self._keep(self._result(future))
-                for chunk in itertools.islice(chunks, 1):
-                    pending.add(self._submit(executor, chunk))
+        for _, shard in in_turn(executor, run_chunk, enumerate(self._chunks()), n_workers, self._remedy):
+            self._keep(shard)
+
+    def _remedy(self) -> str:
+        kept = f"{self._done} of {self._manifest['n_runs']} runs are kept"
+        return f"{kept}, run again with fewer workers to continue"
 
     def close(self, state: str, quietly: bool = False) -> None:
         """Write the state of the study to its manifest."""
@@ -268,32 +258,6 @@ class _Course:
     def _chunk(self, number: int, work: list[Work], layout: Layout) -> Chunk:
         record_every = self._stages[-1].settings.record_every
         return Chunk(number, work, layout, self._networks, record_every, self._own_texts)
-
-    # An executor of any kind says in its own way that its workers or its scheduler are gone; a chunk itself does not
-    # fail, since an error of a run is a row of its shard.
-
-    def _submit(self, executor: Executor, chunk: Chunk) -> Future[Shard]:
-        try:
-            return executor.submit(run_chunk, chunk)
-        except Exception as error:
-            raise self._broken(error) from error
-
-    def _result(self, future: Future[Shard]) -> Shard:
-        try:
-            return future.result()
-        except Exception as error:
-            raise self._broken(error) from error
-
-    def _broken(self, error: Exception) -> StudyError:
-        what = f"a chunk was lost with {type(error).__name__}: {' '.join(str(error).split())[:200]}"
-        if isinstance(error, BrokenExecutor):
-            what = f"a worker died, perhaps for lack of memory ({type(error).__name__})"
-        elif isinstance(error, CancelledError):
-            what = "the executor gave up a chunk, perhaps because its scheduler is gone (CancelledError)"
-        return StudyError(
-            f"{what}; {self._done} of {self._manifest['n_runs']} runs are kept, "
-            "run again with fewer workers to continue"
-        )
 
     def _keep(self, shard: Shard) -> None:
         self._note_versions(shard.versions)

@@ -23,6 +23,7 @@ from typing import IO, TYPE_CHECKING, Any
 from .. import checks, plots
 from ..errors import StudyError, need
 from ..files import atomic, locks
+from ..files.contents import one_line
 from ..text_tables import as_html
 from .manifest import layouts_of, read_manifest
 from .shards import CURVES, FREE, RATIO, digest, shard_name
@@ -293,7 +294,7 @@ def writing(path: Path) -> Iterator[IO[bytes]]:
             yield stream
     except OSError as error:
         raise StudyError(
-            f"cannot write {path}: {error.strerror or _first_line(error)}; what was finished before is kept, "
+            f"cannot write {path}: {error.strerror or one_line(error)}; what was finished before is kept, "
             "make room and run again"
         ) from None
 
@@ -323,7 +324,3 @@ def _remove_partials(folder: Path) -> None:
     """Remove what a killed process left half written; no other process writes while the lock is held."""
     for partial in [*folder.glob(f".*{atomic.PARTIAL}"), *(folder / "shards").glob(f".*{atomic.PARTIAL}")]:
         partial.unlink(missing_ok=True)
-
-
-def _first_line(error: Exception) -> str:
-    return " ".join(str(error).split())[:200]

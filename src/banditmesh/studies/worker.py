@@ -84,6 +84,7 @@ def run_chunk(chunk: Chunk) -> Shard:
 
 def _run_point(chunk: Chunk, work: Work) -> list[dict[str, Any]]:
     from ..settings.parts import build_policy, build_protocol, read_faults
+    from ..sim.engine import simulate
     from .shards import CHANGES_COLUMN
 
     settings = work.settings
@@ -93,7 +94,7 @@ def _run_point(chunk: Chunk, work: Work) -> list[dict[str, Any]]:
         row |= work.labels
         try:
             problem = _problem(chunk, work)
-            result = _simulate(
+            result = simulate(
                 problem,
                 build_protocol(settings),
                 policy=build_policy(settings),
@@ -106,6 +107,7 @@ def _run_point(chunk: Chunk, work: Work) -> list[dict[str, Any]]:
                 faults=read_faults(settings["faults"]).effective(),
                 record_every=chunk.record_every or settings["horizon"],
                 progress=False,
+                threads=1,  # the workers already share the machine
             )
             row |= _outcome(result, bool(chunk.record_every)) | _used_up(problem, result)
             if CHANGES_COLUMN in chunk.layout.columns:
@@ -114,13 +116,6 @@ def _run_point(chunk: Chunk, work: Work) -> list[dict[str, Any]]:
             row["error"] = f"{type(error).__name__}: {' '.join(str(error).split())}"
         rows.append(row)
     return rows
-
-
-def _simulate(*arguments: Any, **settings: Any) -> Result:
-    from ..sim.engine import simulate
-
-    # One thread for each worker: the workers already share the machine.
-    return simulate(*arguments, threads=1, **settings)
 
 
 _latest: tuple[str, Problem] | None = None

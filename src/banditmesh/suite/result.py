@@ -118,7 +118,7 @@ class SuiteResult:
         return rows
 
     def best(self, problem: str, most_bytes: float = np.inf, but: Iterable[str] = ()) -> str | None:
-        """The row with the least regret, of those that a network can have and that send at most so many bytes a round.
+        """The row with the least regret, of those that a network can have and that keep within this many bytes a round.
 
         Parameters
         ----------

@@ -12,7 +12,7 @@ import math
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, wait
+from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -23,8 +23,7 @@ from ..comparisons.kept import Kept
 from ..comparisons.measuring import Task, measure
 from ..errors import InputError, UnsupportedError
 from ..lookup import own
-from ..machine.cores import count_cores
-from ..machine.executors import MAX_WORKERS, open_executor, result_of, submit
+from ..machine.executors import MAX_WORKERS, in_turn, open_executor
 from ..settings.parts import as_policy
 from ..sim.limits import MAX_ROUNDS
 from ..sim.progress import Progress
@@ -276,22 +275,8 @@ def _computed(
     """What each cell gives, as soon as it is known."""
     if not cells:
         return
-    if isinstance(executor, Executor):
-        yield from _in_turn(cells, executor, workers or count_cores())
-        return
     with open_executor(executor, workers) as (opened, n_workers):
-        yield from _in_turn(cells, opened, n_workers)
-
-
-def _in_turn(cells: Sequence[Cell], executor: Executor, n_workers: int) -> Iterator[tuple[Cell, Given]]:
-    # One cell in work and one waiting for each worker: what is done is stored before much else is begun.
-    waiting = iter(cells)
-    pending = {submit(executor, run_cell, cell.pack()): cell for cell in itertools.islice(waiting, 2 * n_workers)}
-    while pending:
-        for future in wait(pending, return_when=FIRST_COMPLETED).done:
-            yield pending.pop(future), result_of(future, _REMEDY)
-            for cell in itertools.islice(waiting, 1):
-                pending[submit(executor, run_cell, cell.pack())] = cell
+        yield from in_turn(opened, run_cell, ((cell, cell.pack()) for cell in cells), n_workers, lambda: _REMEDY)
 
 
 def _is_whole(given: Given, cell: Cell) -> bool:

@@ -6,9 +6,10 @@ came and what to do; otherwise they return a `Report`. No test framework is need
 
     values       what all of them must be: frozen values with a name, whose fields count
     scalars      their rules as functions: defined everywhere, pure, and honest about what they use
+    choices      what is required of choices, and of what keeps something for them
     cases        the small problems to run on
     runs         small simulations: books that balance, nothing learned twice, equal engines
-    protocols, policies, emissions, algorithms    the checks themselves
+    protocols, policies, emissions, algorithms    the checks themselves; report, what they return
 """
 
 from .algorithms import check_algorithm

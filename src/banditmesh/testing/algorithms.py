@@ -29,6 +29,7 @@ from ..core import Agent, Fate, Message, Note
 from ..errors import BanditmeshError, ContractError, InputError
 from ..faults import Corruption, Faults, Outages
 from ..lookup import registry
+from ..lookup.own import in_words
 from ..policies import UCB
 from ..protocols import AnyProtocol
 from ..protocols.notation import read, write
@@ -41,7 +42,7 @@ from ..sim.simulation import Simulation
 from ..sim.stepper import Stepper
 from ..sim.transit import Transmission
 from .cases import NamedProblem, algorithm_cases
-from .report import Report, in_words
+from .report import Report
 from .runs import HORIZON, Trial, check_balance, check_repeats, difference
 from .values import Unchanged, check_frozen_value, check_kind, check_name, check_pickle
 
@@ -90,17 +91,13 @@ def check_algorithm(algorithm: Algorithm | str, *, horizon: int = HORIZON) -> Re
     horizon = checks.integer("horizon", horizon, at_least=1)
     report, unchanged = Report(subject, reference_only=["it brings its own agents"]), Unchanged(subject, value)
     generators = _generators()
-    check_name(AnyProtocol, subject, value)
-    report.checks.append("has its own name")
-    check_frozen_value(AnyProtocol, subject, value)
+    report.holds("has its own name", check_name, AnyProtocol, subject, value)
+    report.holds("is a frozen value", check_frozen_value, AnyProtocol, subject, value)
     _check_text(subject, value)
-    report.checks.append("is a frozen value")
-    check_pickle(subject, value)
-    report.checks.append("can be pickled")
+    report.holds("can be pickled", check_pickle, subject, value)
     _check_reasons(subject, value)
     trial = _Trial(subject, value, UCB(), value, horizon)
-    _check_refusals(trial)
-    report.checks.append("refuses in one line what it does not work with")
+    report.holds("refuses in one line what it does not work with", _check_refusals, trial)
     works_on = _working_cases(value)
     n_sent = sum(trial.check_watched(case) for case in works_on)
     if not n_sent:
@@ -113,14 +110,10 @@ def check_algorithm(algorithm: Algorithm | str, *, horizon: int = HORIZON) -> Re
     for case in works_on:
         _check_steps(trial, case)
     report.checks.append("gives the same result step by step")
-    check_repeats(trial, linked)
-    report.checks.append("gives the same result for the same seed")
-    _check_replicates(trial, linked)
-    report.checks.append("has replicates that do not depend on each other")
-    _check_state(trial, linked)
-    report.checks.append("goes on from its state")
-    _check_restart(trial, linked)
-    report.checks.append("begins a new life with nothing")
+    report.holds("gives the same result for the same seed", check_repeats, trial, linked)
+    report.holds("has replicates that do not depend on each other", _check_replicates, trial, linked)
+    report.holds("goes on from its state", _check_state, trial, linked)
+    report.holds("begins a new life with nothing", _check_restart, trial, linked)
     if _generators() != generators:
         raise ContractError(
             f"{subject} must leave the generators of random and numpy alone, got another state of them; "
@@ -225,21 +218,7 @@ class _Trial(Trial):
 
     def read(self, case: NamedProblem, **settings: Any) -> Run:
         """A run, with what `simulate` takes for granted."""
-        usual: dict[str, Any] = {
-            "policy": None,
-            "horizon": self.horizon,
-            "replicates": 1,
-            "seed": _SEED,
-            "rules": "sound",
-            "link_traffic": False,
-            "agents": False,
-            "rewards": None,
-            "every": None,
-            "faults": None,
-            "record_every": 1,
-            "trace": False,
-        }
-        return read_run(case.problem, self.algorithm, **{**usual, **settings})
+        return read_run(case.problem, self.algorithm, **{"horizon": self.horizon, "seed": _SEED, **settings})
 
 
 class _Watch(Observer):

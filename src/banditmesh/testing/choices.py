@@ -18,8 +18,8 @@ import numpy as np
 from .. import checks
 from ..arms import BERNOULLI, GAUSSIAN, OTHER, UNIFORM
 from ..errors import ContractError, InputError
+from ..lookup.own import in_words
 from ..policies import Arms, Chooser, Estimates, Policy, Source
-from .report import in_words
 
 #: Kinds of laws, each with a sigma.
 LAWS: Final = ((GAUSSIAN, 1.0), (BERNOULLI, 0.5), (UNIFORM, 0.25), (OTHER, 2.0))

@@ -50,18 +50,14 @@ def check_emission(emission: Emission, *, deep: bool = False, compiled: bool = T
     """
     subject = check_kind(Emission, emission)
     report, unchanged = Report(subject), Unchanged(subject, emission)
-    check_frozen_value(Emission, subject, emission)
-    report.checks.append("is a frozen value")
+    report.holds("is a frozen value", check_frozen_value, Emission, subject, emission)
     check_flags(subject, emission, {"cumulative": bool, "asks_best": bool, "n_bytes": int})
     if not (emission.n_bytes >= 1):
         raise ContractError(f"n_bytes of {subject} must be at least 1, got {emission.n_bytes}")
-    check_name(Emission, subject, emission)
-    report.checks.append("has its own name")
-    check_pickle(subject, emission)
+    report.holds("has its own name", check_name, Emission, subject, emission)
+    report.holds("can be pickled", check_pickle, subject, emission)
     check_parameter(subject, emission)
-    report.checks.append("can be pickled")
-    _check_sends(subject, emission)
-    report.checks.append("has a pure rule that accepts all inputs")
+    report.holds("has a pure rule that accepts all inputs", _check_sends, subject, emission)
     trials = [
         Trial(subject, relay, UCB())
         for relay in (Flooding(3, emission=emission), FwA(2, emission=emission), Gossip(3, emission=emission))

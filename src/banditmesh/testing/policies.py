@@ -64,30 +64,26 @@ def check_policy(policy: Policy, *, deep: bool = False, compiled: bool = True) -
     """
     subject = check_kind(Policy, policy)
     report, unchanged = Report(subject), Unchanged(subject, policy)
-    check_frozen_value(Policy, subject, policy)
-    report.checks.append("is a frozen value")
-    check_flags(subject, policy, {"random": bool, "counts_and_sums": bool})
-    check_name(Policy, subject, policy)
-    report.checks.append("has its own name")
-    check_pickle(subject, policy)
+    report.holds("is a frozen value", check_frozen_value, Policy, subject, policy)
+    check_flags(subject, policy, {"random": bool, "counts_and_sums": bool, "needs_sigmas": bool})
+    report.holds("has its own name", check_name, Policy, subject, policy)
+    report.holds("can be pickled", check_pickle, subject, policy)
     check_parameter(subject, policy)
-    report.checks.append("can be pickled")
     has_chooser = type(policy).chooser is not Policy.chooser
     # A policy with its own chooser need not have an index.
     if type(policy).choose is Policy.choose and not (has_chooser and type(policy).index is Policy.index):
-        _check_index(subject, policy)
-        report.checks.append("has a pure index that accepts all inputs")
+        report.holds("has a pure index that accepts all inputs", _check_index, subject, policy)
     if has_chooser:
-        check_chooser(subject, policy)
-        report.checks.append("keeps each agent's knowledge separate, and continues from its state")
+        report.holds(
+            "keeps each agent's knowledge separate, and continues from its state", check_chooser, subject, policy
+        )
     check_choices(subject, policy)
     if not has_chooser:
         # A chooser may depend on what came last, and so take any of equal arms.
         check_ties(subject, policy)
     unchanged.check()
     report.checks.append("chooses arms from its arguments alone" + (", and the first of equals" * (not has_chooser)))
-    _check_learns(subject, policy, _LEARNED_WITH_CHOOSER if has_chooser else _LEARNED)
-    report.checks.append("learns")
+    report.holds("learns", _check_learns, subject, policy, _LEARNED_WITH_CHOOSER if has_chooser else _LEARNED)
     relays = [FwA(2), Flooding(3, emission=Growth(0.5))]
     if has_chooser:
         # An emission that asks which arm is the best.
@@ -137,7 +133,7 @@ def _check_needs_sigma(rule: Rule, policy: Policy, inputs: list[tuple[Any, ...]]
         return
     raise ContractError(
         f"{rule.label} must be a number, or its arm is never pulled, got nan for an arm whose law has no sigma; "
-        "do without sigma, or override check() to refuse such problems"
+        "do without sigma, or set needs_sigmas = True"
     )
 
 

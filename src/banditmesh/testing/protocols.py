@@ -55,12 +55,9 @@ def check_protocol(protocol: AnyProtocol | str, *, deep: bool = False, compiled:
     subject = check_kind(AnyProtocol, protocol)
     report, unchanged = Report(subject), Unchanged(subject, protocol)
     check_flags(subject, protocol, {"delivery": Delivery})
-    check_name(AnyProtocol, subject, protocol)
-    report.checks.append("has its own name")
-    check_frozen_value(AnyProtocol, subject, protocol)
-    report.checks.append("is a frozen value")
-    check_pickle(subject, protocol)
-    report.checks.append("can be pickled")
+    report.holds("has its own name", check_name, AnyProtocol, subject, protocol)
+    report.holds("is a frozen value", check_frozen_value, AnyProtocol, subject, protocol)
+    report.holds("can be pickled", check_pickle, subject, protocol)
     if isinstance(protocol, Protocol):
         check_flags(subject, protocol, {"random": bool})
         check_parameter(subject, protocol)
@@ -69,11 +66,9 @@ def check_protocol(protocol: AnyProtocol | str, *, deep: bool = False, compiled:
         _check_refuses(subject, protocol, "emission", "loud")
     report.checks.append("has parameters within their bounds")
     if protocol.has_emission():
-        _check_emission_argument(subject, protocol)
-        report.checks.append("takes an emission")
+        report.holds("takes an emission", _check_emission_argument, subject, protocol)
     if isinstance(protocol, Protocol):
-        _check_relay(subject, protocol)
-        report.checks.append("has a pure relay rule that accepts all inputs")
+        report.holds("has a pure relay rule that accepts all inputs", _check_relay, subject, protocol)
     trial = Trial(subject, protocol, UCB())
     works_on = cases_for(protocol, deep)
     for case in works_on:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-
-
-def in_words(error: Exception) -> str:
-    """An error of the user's code, on one line."""
-    return " ".join(f"{type(error).__name__}: {error}".split())
+from typing import Any
 
 
 @dataclass
@@ -37,6 +34,11 @@ class Report:
     checks: list[str] = field(default_factory=list)
     n_pairs: int = 0
     reference_only: list[str] = field(default_factory=list)
+
+    def holds(self, words: str, check: Callable[..., object], *arguments: Any) -> None:
+        """Check something, and note in these words that it holds."""
+        check(*arguments)
+        self.checks.append(words)
 
     def __str__(self) -> str:
         engines = f"{self.n_pairs} runs equal on both engines"

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..errors import BanditmeshError, ContractError, UnsupportedError
 from ..faults import Faults, Outages
+from ..lookup.own import in_words
 from ..policies import Estimates, Policy
 from ..protocols import AnyProtocol
 from ..protocols.spanning import CONTROL_BYTES
@@ -20,7 +21,7 @@ from ..rules import RULE_SETS
 from ..sim.engine import simulate
 from ..sim.result import Result
 from .cases import NamedProblem
-from .report import Report, in_words
+from .report import Report
 
 #: Long enough for every arm set in `cases` to be gone through and for messages to expire.
 HORIZON: Final = 25
@@ -173,8 +174,7 @@ def check_repeats(trial: Trial, case: NamedProblem) -> None:
 
 def check_sameness(trials: Sequence[Trial], report: Report, cases: tuple[NamedProblem, ...], compiled: bool) -> None:
     """Results are the same for the same seed and, if asked for, on both engines."""
-    check_repeats(trials[0], cases[-1])
-    report.checks.append("gives the same result for the same seed")
+    report.holds("gives the same result for the same seed", check_repeats, trials[0], cases[-1])
     if compiled:
         for trial in trials:
             check_engines(trial, report, cases)

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from .. import checks
 from ..errors import ContractError
-from .report import in_words
+from ..lookup.own import in_words
 
 #: Numbers in (0, 1), the smallest and the largest that are drawn among them.
 UNIFORMS: Final = (2.0**-53, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0 - 2.0**-53)

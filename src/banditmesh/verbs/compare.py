@@ -106,8 +106,6 @@ def compare_verb(
     from ..comparisons.entries import read_entries
     from ..protocols.notation import labels
 
-    if report is not None:
-        check_picture("--report", report, (".html",))
     if preset is not None:
         refuse_idle(click.get_current_context(), "report", "a preset prints its own tables")
         run_preset(click.get_current_context(), preset, options["replicates"], options["seed"], as_json)

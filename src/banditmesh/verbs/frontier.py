@@ -140,8 +140,6 @@ def frontier_verb(
 
     if out is not None:
         check_picture("--out", out)
-    if report is not None:
-        check_picture("--report", report, (".html",))
     passed = {name: options.pop(name) for name in _PASSED}
     network, problem, settings = _read(spec_path, **options)
     if live:

@@ -190,7 +190,8 @@ def mesh_verify(as_json: bool, replicates: int, **options: Any) -> None:
     with terminal_bar("mesh", "pulls", elapsed=True) as progress:
         verdict = verify_mesh(problem, protocol, replicates=replicates, progress=progress, **settings)
     if as_json:
-        click.echo(json.dumps(_verdict_as_json(verdict), indent=2))
+        told = {"mesh": _as_json(verdict.run), "replicates": verdict.replicates, **_compared(verdict)}
+        click.echo(json.dumps({**told, "agrees": verdict.agrees}, indent=2))
     else:
         click.echo(_as_text(verdict.run) + "\n\n" + _verdict_as_text(verdict))
     if not verdict.agrees:
@@ -312,15 +313,6 @@ def _as_text(run: MeshRun) -> str:
     if not run.is_quiet:
         lines.append("statistics were still on their way when the mesh was ended")
     return "\n".join(lines)
-
-
-def _verdict_as_json(verdict: Verdict) -> dict[str, Any]:
-    return {
-        "mesh": _as_json(verdict.run),
-        "replicates": verdict.replicates,
-        **_compared(verdict),
-        "agrees": verdict.agrees,
-    }
 
 
 def _compared(verdict: Verdict) -> dict[str, dict[str, Any]]:

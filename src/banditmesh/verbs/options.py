@@ -450,8 +450,15 @@ def read_network(network: str, seed: int, max_bytes: int | None, weights: str, s
 
 def report_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """The option that names an HTML report."""
+
+    def check(context: click.Context, parameter: click.Parameter, path: str | None) -> str | None:
+        if path is not None:
+            check_picture("--report", path, (".html",))
+        return path
+
     text = "Also write one HTML file that opens offline: the answer first, then figures, tables and settings."
-    return click.option("--report", metavar="FILE.html", type=click.Path(dir_okay=False), help=text)(command)
+    kind = click.Path(dir_okay=False)
+    return click.option("--report", metavar="FILE.html", type=kind, callback=check, help=text)(command)
 
 
 def command_line(context: click.Context) -> str:

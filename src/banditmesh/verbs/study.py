@@ -12,7 +12,7 @@ import click
 from .. import checks
 from ..errors import InputError, StudyError
 from ..text_tables import as_text
-from .options import check_picture, command_line, report_option, say
+from .options import command_line, report_option, say
 
 
 @click.command("new", short_help="Print a commented spec to start from.")
@@ -65,8 +65,6 @@ def run_verb(
     from ..studies.reading import MAX_RUNS, read_spec
     from ..studies.runner import run_study
 
-    if report is not None:
-        check_picture("--report", report, (".html",))
     overrides = overrides if loss is None else (*overrides, f"faults.loss={loss}")
     spec = read_spec(spec_path, overrides, max_runs=MAX_RUNS if max_runs is None else max_runs)
     try:
@@ -193,8 +191,6 @@ def plot_verb(
     from ..studies.pictures import draw_study
     from ..studies.store import Study
 
-    if report is not None:
-        check_picture("--report", report, (".html",))
     for side in size or ():
         checks.positive("--size", side)
     found = Study(study)

@@ -10,7 +10,9 @@
     desk        what such a process does
     polling     what the sidecars of a live mesh say
     charts      options of charts
+    playing     the network as it learns, in the lab
     downloads   what can be downloaded of a run
+    words       short explanations of the words on the page
     lab, follow, compare, studies, mesh     one view each
 
 Rules kept here: the event loop never simulates, draws or reads a study; what it sends to a browser at a time is

@@ -2,6 +2,8 @@
 
 guard      who may ask, and where the API listens
 openapi    what is taken and given; `sidecar` does it, and `metrics` is what Prometheus reads
-serving    a node with its API as a process; `process`, what the page of `banditmesh serve` is served by too
-client     the other end; it needs nothing but the standard library, so nothing is imported here
+serving    a node with its API as a process
+process    event loop, server and signals: of that process, and of the page of `banditmesh serve`
+connections, fast   one caller's connection, by either of two parsers of HTTP
+client, async_client   the other end; it needs nothing but the standard library, so nothing is imported here
 """

@@ -155,7 +155,7 @@ class PlainConnection(_Ending, H11Protocol):  # type: ignore[misc]
 
 
 def too_many() -> str:
-    """What a caller is told for whom there is no place."""
+    """What a caller is told when there is no place for it."""
     return f"too many callers: {MAX_CALLERS} requests are being answered already; try again"
 
 

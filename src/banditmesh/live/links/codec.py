@@ -93,7 +93,7 @@ class Notices(NamedTuple):
 
 
 class Wanted(Struct, frozen=True, array_like=True):
-    """What a node lacks: certificates, by their ids, and members of whom it wants to hear everything again."""
+    """What a node lacks: certificates, by their ids, and members that it wants to hear everything of again."""
 
     certificates: Annotated[list[bytes], Meta(max_length=MAX_WANTED)] = []
     names: Annotated[list[_Text], Meta(max_length=MAX_WANTED)] = []

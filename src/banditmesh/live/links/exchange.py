@@ -7,7 +7,7 @@ goes to every link but the one that it came from, and all of them are offered wh
 What is signed is heard twice: once to see whether it would change anything, and once more when its signature was found
 to be right, off the event loop. Meanwhile nothing more is read from its link, and all others go on.
 
-A certificate that is lacking, and all that is known of an origin of whom rows have left, is asked for: each at most
+A certificate that is lacking, and all that is known of an origin whose rows have left, is asked for: each at most
 once a second from the same neighbour.
 """
 

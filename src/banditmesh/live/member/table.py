@@ -476,7 +476,7 @@ class StatisticTable:
         self._pass_on(row, ttl, peer)
 
     def _pass_on(self, row: Known, ttl: int, peer: str) -> None:
-        """Pass on what is known once more, with so many hops left, if the relay rule says so."""
+        """Pass on what is known once more, with this many hops left, if the relay rule says so."""
         row.ttl = ttl
         passed = row.passes
         row.passes = row.is_own or (not row.is_outside and self._fate(row.has_arm, ttl) == RELAYED)

@@ -11,6 +11,9 @@
     rounds     rounds whose messages' fates are known: the sound rules on any network
     quiet      rounds in which nothing is sent
     walk       rounds in which every copy is walked: the published rules, whose memory forgets
+    forgetting  what a memory changes in a round
+    worlds     the means of arms that change at random
+    replaying  rewards of a log, each used once by an agent
     tapes      rewards of laws that only Python can draw from; ahead draws the others, several rounds at a time
     link_rows  the links of a dynamic network, round by round
     merge      rounds in which agents sum up along a tree

@@ -96,7 +96,7 @@ def block_of(made: int, t: int, keys: Keys) -> int:
 
 @helper
 def enter(slot: Any, amount: float, reward: float, block: int, sums: Floats, blocks: Floats) -> None:
-    """Somebody hears of a reward, or of several."""
+    """An agent hears of a reward, or of several."""
     sums[slot, COUNT] += amount
     sums[slot, TOTAL] += reward
 
