@@ -80,6 +80,27 @@ GOALS: tuple[tuple[str, str, float, str, Callable[[Rows], float | None]], ...] =
         "at most",
         lambda rows: one(rows, "ns", what="flooding on dynamic ER"),
     ),
+    *(
+        (
+            f"{protocol} on {network}, {rules} rules, ns a pull ({before:,} before)",
+            "engines",
+            bound,
+            "at most",
+            lambda rows, rules=rules, network=network, protocol=protocol: one(
+                rows, "compiled_ns", rules=rules, network=network, protocol=protocol
+            ),
+        )
+        for rules, network, protocol, before, bound in (
+            ("sound", "dynamic-er", "fwa", 808, 500.0),
+            ("sound", "dynamic-er", "flooding", 1002, 700.0),
+            ("sound", "dynamic-er", "irs", 462, 250.0),
+            ("sound", "dynamic-er", "gossip", 686, 400.0),
+            ("sound", "er", "probabilistic", 795, 400.0),
+            ("sound", "ba", "probabilistic", 1773, 900.0),
+            ("published", "er", "fwa", 493, 250.0),
+            ("published", "dynamic-er", "fwa", 3789, 2500.0),
+        )
+    ),
     (
         "One agent, ns a pull (588 before)",
         "choice",

@@ -21,6 +21,7 @@ from banditmesh.networks import (
     Links,
     edge_markovian_step,
 )
+from banditmesh.networks.dynamic import edge_markovian
 
 DRAWS = Draws(seed=5, replicate=0)
 probabilities = st.one_of(st.sampled_from([0.0, 1.0]), st.floats(0.0, 1.0))
@@ -302,7 +303,12 @@ def compiled(function, **replacements):
 
 def test_compiled_step_equals_the_plain_one_bit_for_bit():
     draw = compiled(uniform, philox=compiled(philox))
-    step = compiled(edge_markovian_step, uniform=draw, geometric_skip=compiled(geometric_skip))
+    parts = {
+        "births": compiled(edge_markovian.births, uniform=draw, geometric_skip=compiled(geometric_skip)),
+        "draw_deaths": compiled(edge_markovian.draw_deaths, uniform=draw),
+        "join": compiled(edge_markovian.join),
+    }
+    step = compiled(edge_markovian_step, **parts)
     keys = *DRAWS.key(BIRTH), *DRAWS.key(DEATH)
     codes = EdgeMarkovian(nx.path_graph(30), 0.1, 0.1).start_codes()
     for t in range(1, 6):

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

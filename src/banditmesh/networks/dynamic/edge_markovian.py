@@ -11,7 +11,7 @@ import numpy as np
 
 from ... import checks
 from ...draws import BIRTH, DEATH, Draws, geometric_skip, uniform
-from ..csr import Int32s, Int64s
+from ..csr import Floats, Int32s, Int64s
 from .base import DynamicNetwork, named
 
 # Skips beyond this many pairs end the round: no network has more pairs, and the number still fits 64 bits.
@@ -80,10 +80,9 @@ def edge_markovian_step(
     n_codes: int,
     out: Int64s,
 ) -> int:
-    """One step of an edge-Markovian network, in plain Python and compiled alike.
+    """One step of an edge-Markovian network, from its parts, which the kernels take their steps by as well.
 
-    Births are found by geometric skips over all pairs in lexicographic order, so that the work grows with the links,
-    not with the pairs; a birth that hits a present link does nothing. Both lists are sorted, and are merged.
+    A birth that hits a present link does nothing.
 
     Parameters
     ----------
@@ -115,50 +114,84 @@ def edge_markovian_step(
     >>> edge_markovian_step(3, 1.0, 0.0, False, 0, 0, 0, 0, 1, np.array([1]), 1, out), out.tolist()
     (3, [1, 2, 5])
     """
+    born = np.empty(16, dtype=np.int64)
+    n_born = births(n, p, bk0, bk1, t, born)
+    if n_born < 0:
+        born = np.empty(-n_born, dtype=np.int64)
+        n_born = births(n, p, bk0, bk1, t, born)
+    chances, chances_of_born = np.empty(n_codes), np.empty(n_born if births_first else 0)
+    draw_deaths(n, dk0, dk1, t, codes, n_codes, chances)
+    draw_deaths(n, dk0, dk1, t, born, len(chances_of_born), chances_of_born)
+    return join(q, codes, n_codes, chances, born, n_born, chances_of_born, out)
+
+
+def births(n: int, p: float, k0: int, k1: int, t: int, born: Int64s) -> int:
+    """Write the codes of the births of round `t`, present links among them; how many, or minus that if they do not fit.
+
+    They are found by geometric skips over all pairs in lexicographic order, so that the work grows with the links, not
+    with the pairs.
+    """
     n_pairs = n * (n - 1) // 2
-    beyond = n * n
     log_absent = math.log1p(-p) if 0.0 < p < 1.0 else 0.0
-    n_skips = 0
-    position = -1  # of the last birth, among all pairs
+    n_born = n_skips = 0
+    position = -1 if p > 0.0 else n_pairs  # of the last birth, among all pairs
     row = 0  # the pairs of this row end before position `row_end`
     row_end = n - 1
-    born = -1  # the code of the next birth: -1 if still to be found, `beyond` if there is none
-    n_read = 0
-    n_out = 0
-    while True:
-        if born < 0:
-            if p >= 1.0:
-                position += 1
-            elif p <= 0.0:
+    while position < n_pairs:
+        if p >= 1.0:
+            position += 1
+        else:
+            u = uniform(k0, k1, t, n_skips, 0, 0)
+            n_skips += 1
+            if math.log(u) <= log_absent * _FARTHEST:
                 position = n_pairs
             else:
-                u = uniform(bk0, bk1, t, n_skips, 0, 0)
-                n_skips += 1
-                if math.log(u) <= log_absent * _FARTHEST:
-                    position = n_pairs
-                else:
-                    position += 1 + geometric_skip(u, log_absent)
-            if position >= n_pairs:
-                born = beyond
-            else:
-                while position >= row_end:
-                    row += 1
-                    row_end += n - 1 - row
-                born = row * n + n - (row_end - position)
-        old = int(codes[n_read]) if n_read < n_codes else beyond
-        code = min(old, born)
-        if code == beyond:
-            break
-        if born == code:
-            born = -1
-        if old == code:
-            n_read += 1
-        dies = False
-        if old == code or births_first:
-            dies = uniform(dk0, dk1, t, code // n, code % n, 0) < q
-        if not dies:
+                position += 1 + geometric_skip(u, log_absent)
+        if position < n_pairs:
+            while position >= row_end:
+                row += 1
+                row_end += n - 1 - row
+            if n_born < len(born):
+                born[n_born] = row * n + n - (row_end - position)
+            n_born += 1
+    return n_born if n_born <= len(born) else -n_born
+
+
+def draw_deaths(n: int, k0: int, k1: int, t: int, codes: Int64s, n_codes: int, chances: Floats) -> None:
+    """Draw for each of these links the number that decides whether it dies in round `t`: if it is below `q`.
+
+    All at once, whatever becomes of the links: compiled, the loop becomes vector instructions.
+    """
+    for c in range(n_codes):
+        code = int(codes[c])
+        chances[c] = uniform(k0, k1, t, code // n, code % n, 0)
+
+
+def join(
+    q: float,
+    codes: Int64s,
+    n_codes: int,
+    chances: Floats,
+    born: Int64s,
+    n_born: int,
+    chances_of_born: Floats,
+    out: Int64s,
+) -> int:
+    """Write the links that do not die, those of the round before and those born; both lists are sorted, and are merged.
+
+    A birth that hits a present link does nothing. Returns how many links there are, or minus that if they do not fit.
+    """
+    n_read = n_out = 0
+    for b in range(n_born + 1):
+        while n_read < n_codes and (b == n_born or codes[n_read] <= born[b]):
             # Beyond its end, `out` is not written but the links are still counted.
             if n_out < len(out):
-                out[n_out] = code
+                out[n_out] = codes[n_read]
+            n_out += 1 if chances[n_read] >= q else 0
+            n_read += 1
+        is_new = b < n_born and (n_read == 0 or codes[n_read - 1] != born[b])
+        if is_new and (len(chances_of_born) == 0 or chances_of_born[b] >= q):
+            if n_out < len(out):
+                out[n_out] = born[b]
             n_out += 1
     return n_out if n_out <= len(out) else -n_out

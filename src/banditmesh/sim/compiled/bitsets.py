@@ -15,7 +15,7 @@ WORD: Final = 64
 #: A network of more agents takes too much memory, and is seldom dense.
 MAX_AGENTS: Final = 1024
 #: How many neighbours for each word of a set make it pay.
-LINKS_PER_WORD: Final = 2
+LINKS_PER_WORD: Final = 1
 
 
 def pays(n_agents: int, n_links: float) -> bool:
@@ -23,7 +23,7 @@ def pays(n_agents: int, n_links: float) -> bool:
 
     Examples
     --------
-    >>> pays(100, 300), pays(100, 2000)
+    >>> pays(100, 100), pays(100, 300)
     (False, True)
     """
     return fit(n_agents) and n_links >= LINKS_PER_WORD * n_agents * n_words(n_agents)
@@ -35,8 +35,8 @@ def fit(n_agents: int) -> bool:
 
 
 def n_words(n_agents: int) -> int:
-    """How many words a set of agents takes."""
-    return -(-n_agents // WORD)
+    """How many words a set of agents takes: an even number, since kernels take two at a time."""
+    return 2 * -(-n_agents // (2 * WORD))
 
 
 def as_bits(starts: NDArray[np.int64], indices: NDArray[np.int32]) -> NDArray[np.uint64]:
@@ -45,7 +45,7 @@ def as_bits(starts: NDArray[np.int64], indices: NDArray[np.int32]) -> NDArray[np
     Examples
     --------
     >>> as_bits(np.array([0, 1, 3, 4]), np.array([1, 0, 2, 1], dtype=np.int32)).tolist()
-    [[2], [5], [2]]
+    [[2, 0], [5, 0], [2, 0]]
     """
     n_agents = len(starts) - 1
     is_in = np.zeros((n_agents, n_agents), dtype=np.bool_)
@@ -59,7 +59,7 @@ def as_sets(is_in: NDArray[np.bool_]) -> NDArray[np.uint64]:
     Examples
     --------
     >>> as_sets(np.array([[True, False, True]])).tolist()
-    [[5]]
+    [[5, 0]]
     """
     n_sets, n_agents = is_in.shape
     dense = np.zeros((n_sets, WORD * n_words(n_agents)), dtype=np.bool_)

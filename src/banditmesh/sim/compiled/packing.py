@@ -49,6 +49,7 @@ from .kernels.layout import (
     OnLinks,
     Rule,
 )
+from .kernels.single import MAX_HOPS
 from .kernels.special import CLOCKS
 from .repeats import pays_twice
 
@@ -227,8 +228,16 @@ class Traits:
         """
         run = self.run
         draws = run.relaying is not None and run.relaying.n_targets is not None
-        goes_on = run.protocol.most_hops > 1 and not self.walks
-        return goes_on and not draws and run.faults is None and not run.link_traffic
+        is_sent = run.protocol.most_hops > 0 and not self.walks
+        return is_sent and not draws and run.faults is None and not run.link_traffic
+
+    @property
+    def goes_singly(self) -> bool:
+        """Whether there is one copy of a message at a time, its way alone is drawn, and nothing fails or is counted."""
+        run = self.run
+        is_plain = run.faults is None and not run.link_traffic and not self.walks
+        is_single = run.relaying is not None and run.relaying.n_targets == 1 and not run.relaying.random
+        return is_plain and is_single and self.reach <= MAX_HOPS
 
     @property
     def sends_sums(self) -> bool:
@@ -458,7 +467,7 @@ class Packed:
     @cached_property
     def no_network(self) -> Network:
         """Agents without a link."""
-        return static_network(Links.from_pairs(len(self.agents.every), []))
+        return static_network(Links.from_pairs(len(self.agents.every), []), False)
 
     @cached_property
     def n_ahead(self) -> int:
@@ -571,7 +580,7 @@ def pack(run: Run) -> Packed:
             np.array([[b for _, _, b in coded]], dtype=np.float64),
         ),
         clock_parameters=tuple(clock_parameters.tolist()),
-        network=static_network(network) if isinstance(network, Links) else None,
+        network=static_network(network, traits(run).sends_by_sets) if isinstance(network, Links) else None,
         holder_starts=np.concatenate([[0], np.cumsum(holder_counts)]).astype(np.int64),
         traits=traits(run),
         most_arms=int(sizes.max()),
@@ -579,10 +588,11 @@ def pack(run: Run) -> Packed:
     )
 
 
-def static_network(links: Links) -> Network:
-    """A static network as kernels read it: the one row 0 stands for all rounds."""
+def static_network(links: Links, with_sets: bool) -> Network:
+    """A static network as kernels read it, dense ones as sets too if wanted: the one row 0 stands for all rounds."""
     starts, indices = np.array(links.indptr), np.array(links.indices)
-    bits = as_bits(starts, indices)[None] if bitsets.pays(links.n_agents, len(indices)) else no_bits()
+    by_sets = with_sets and bitsets.pays(links.n_agents, len(indices))
+    bits = as_bits(starts, indices)[None] if by_sets else no_bits()
     return Network(True, 1, starts[None, :], indices, bits)
 
 

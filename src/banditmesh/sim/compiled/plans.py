@@ -13,16 +13,18 @@ from ...draws import Draws
 from ...machine import memory
 from ...networks.dynamic import DynamicNetwork
 from ...policies.window import Window
-from ...protocols.relaying import ABSORB, STOP
+from ...protocols.relaying import ABSORB, RELAY, STOP
 from ..expected_links import links_at_a_time
 from ..run import Run
 from . import crew
-from .bitsets import WORD
+from .bitsets import WORD, as_sets
 from .crew import Stop
 from .kernels import fate
-from .kernels.layout import UNIT, Fates, Plan, Rule, Scratch, Search, Ways
+from .kernels.lanes import LANES
+from .kernels.layout import UNIT, Fates, Plan, Rule, Scratch, Search, Single, Ways
 from .kernels.planning import DEGREE_AND_FIRST, HALF, HELD, N_COLUMNS, N_TALLIES, plan_slots
-from .kernels.sets import N_SETS
+from .kernels.sets import BEYOND, N_SETS
+from .kernels.single import TOGETHER
 from .kernels.spread import spread_slots
 from .kernels.ways import find_ways
 from .packing import Packed, no_faults, no_links, traits
@@ -54,17 +56,38 @@ _AGENTS_AT_ONCE: Final = 2**13
 def make_scratch(packed: Packed) -> Scratch:
     """Workspace for spreading one message after the other."""
     n_agents = len(packed.agents.every)
+    n_words = packed.agents.holders.shape[1]
+    sets = np.zeros((N_SETS, n_words), dtype=np.uint64)
+    sets[BEYOND] = ~as_sets(np.ones((1, n_agents), dtype=np.bool_))[0, :n_words]
     return Scratch(
         seen=np.zeros((n_agents, 2), dtype=np.int64),
         senders=np.zeros(n_agents + 1, dtype=np.int32),
-        receivers=np.zeros(n_agents + 1, dtype=np.int32),
+        receivers=np.zeros(n_agents + LANES, dtype=np.int32),
         picks=np.zeros(packed.most_degree + 1, dtype=np.int32),
         drawn=np.zeros(packed.most_degree + 1, dtype=np.int32),
-        chances=np.zeros(packed.most_degree + 1),
+        chances=np.zeros((n_agents if n_words else packed.most_degree) + LANES),
         next_mark=np.ones(1, dtype=np.int64),
         cursor=np.array([-1, 0], dtype=np.int64),
-        sets=np.zeros((N_SETS, packed.agents.holders.shape[1]), dtype=np.uint64),
-        first_from=np.zeros((n_agents, packed.agents.holders.shape[1]), dtype=np.uint64),
+        sets=sets,
+        single=make_single(packed.traits.reach if packed.traits.goes_singly else 0),
+    )
+
+
+def make_single(reach: int) -> Single:
+    """Workspace for messages of which there is one copy at a time, or none if they do not travel."""
+    n_messages = TOGETHER if reach else 0
+    each, of_hops = np.zeros((5, n_messages), dtype=np.int32), np.zeros((2, n_messages, reach), dtype=np.int32)
+    return Single(
+        origins=each[0],
+        arms=each[1],
+        met=np.zeros((n_messages, reach + 1), dtype=np.int32),
+        learned=of_hops[0],
+        n_sent=of_hops[1],
+        at=each[2],
+        senders=each[3],
+        previous=each[4],
+        chances=np.zeros(n_messages),
+        tallies=np.zeros(len((RELAY, ABSORB, STOP)), dtype=np.int64),
     )
 
 

@@ -229,7 +229,7 @@ class Replicate:
         if self._timeline is not None:
             for t, row in self._timeline.finish(last, chunk.links):
                 if self.packed.run.link_traffic:
-                    self._link_counts.add(t, row.starts, row.indices, row.on_link)
+                    self._link_counts.add(t, row.starts[0], row.indices, row.on_link)
         self.t = last
 
     def _laws(self, first: int, last: int) -> Rows:

@@ -29,7 +29,7 @@ _LONGEST_BATCH: Final = 64
 
 
 def row_bytes(network: DynamicNetwork, counts_links: bool, with_sets: bool) -> float:
-    """About how much memory one round takes as a `Row`, and as much again in a window."""
+    """About how much memory one round takes in `Rows`, and as much again in a window."""
     n_agents, n_links = network.n_agents, links_at_a_time(network)
     if with_sets and bitsets.pays(n_agents, n_links):
         return 8.0 * (n_agents + 1) + 8.0 * n_agents * bitsets.n_words(n_agents)
@@ -42,16 +42,28 @@ def rounds_at_once(n_bytes: float, at_most: int) -> int:
 
 
 @dataclass
-class Row:
-    """One round: where each agent's neighbours start, who they are, and how often each link was used.
+class Rows:
+    """Consecutive rounds, one a row: where each agent's neighbours start, who they are, and how often links were used.
 
-    Neighbours are lists, in `indices`, or sets, in `bits`; of the other there is nothing.
+    Neighbours are lists, in `indices`, one row behind the other, or sets, in `bits`; of the other there is nothing.
+    `on_link` has a place for each of the indices, or none.
     """
 
     starts: Int64s
     indices: Int32s
     bits: Words
     on_link: Int64s
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def part(self, first: int, last: int) -> Rows:
+        """The rows from `first` to before `last`, which share what is counted on their links."""
+        starts, begin, end = self.starts[first:last], 0, 0
+        if len(self.indices):
+            begin, end = int(starts[0, 0]), int(starts[-1, -1])
+            starts = starts - begin
+        return Rows(starts, self.indices[begin:end], self.bits[first:last], self.on_link[begin:end])
 
 
 class Timeline:
@@ -86,7 +98,8 @@ class Timeline:
         self._with_sets = with_sets and bitsets.pays(network.n_agents, links_at_a_time(network))
         self._horizon = horizon
         self._counts_links = counts_links
-        self._rows: deque[Row] = deque()
+        self._rows: deque[Rows] = deque()
+        self._n_rows = 0
         self._first = 1
         if isinstance(network, EdgeMarkovian):
             self._source = _edge_markovian(network, draws, births_first, self._with_sets)
@@ -96,38 +109,52 @@ class Timeline:
     def window(self, last: int) -> tuple[Network, OnLinks]:
         """The rounds from the first that is not finished up to `last` (or to the horizon, if that is earlier)."""
         n_rows = min(last, self._horizon) - self._first + 1
-        while len(self._rows) < n_rows:
+        while self._n_rows < n_rows:
             self._stop.check()
             try:
                 starts, indices, bits = next(self._source)
             except StopIteration:
-                raise ended_early(self._horizon, self._first + len(self._rows) - 1) from None
+                raise ended_early(self._horizon, self._first + self._n_rows - 1) from None
             on_link = np.zeros(len(indices) if self._counts_links else 0, dtype=np.int64)
-            self._rows.append(Row(starts, indices, bits, on_link))
-        rows = [self._rows[r] for r in range(n_rows)]
-        begins = np.cumsum([0] + [len(row.indices) for row in rows])
+            self._rows.append(Rows(starts, indices, bits, on_link))
+            self._n_rows += len(starts)
+        parts = self._parts(n_rows)
+        begins = np.cumsum([0] + [len(part.indices) for part in parts])
         network = Network(
             False,
             self._first,
-            np.stack([row.starts + begin for row, begin in zip(rows, begins[:-1], strict=True)]),
-            np.concatenate([row.indices for row in rows]),
-            np.stack([row.bits for row in rows]) if self._with_sets else bitsets.no_bits(),
+            np.concatenate([part.starts + begin for part, begin in zip(parts, begins[:-1], strict=True)]),
+            np.concatenate([part.indices for part in parts]),
+            np.concatenate([part.bits for part in parts]) if self._with_sets else bitsets.no_bits(),
         )
-        on_link = np.concatenate([row.on_link for row in rows])
+        on_link = np.concatenate([part.on_link for part in parts])
         return network, OnLinks(self._first, np.zeros(n_rows, dtype=np.int64), on_link)
 
-    def finish(self, before: int, links: OnLinks) -> Iterator[tuple[int, Row]]:
-        """Rounds before `before` are over: gives them, with what was counted on `links`, and forgets them."""
-        begin = 0
-        for row in self._rows:
-            end = begin + len(row.on_link)
-            row.on_link = links.on_link[begin:end]
-            begin = end
-            if begin == len(links.on_link):
+    def _parts(self, n_rows: int) -> list[Rows]:
+        """The next rows, in as many parts as they were made in."""
+        parts = []
+        for rows in self._rows:
+            parts.append(rows.part(0, n_rows) if n_rows < len(rows) else rows)
+            n_rows -= len(parts[-1])
+            if n_rows == 0:
                 break
+        return parts
+
+    def finish(self, before: int, links: OnLinks) -> Iterator[tuple[int, Rows]]:
+        """Rounds before `before` are over: forgets them; gives them, with what was counted on `links`, if any is."""
+        begin = 0
+        for part in self._parts(len(links.rows)) if self._counts_links else ():
+            part.on_link[:] = links.on_link[begin : begin + len(part.on_link)]
+            begin += len(part.on_link)
         while self._first < before:
-            yield self._first, self._rows.popleft()
-            self._first += 1
+            rows = self._rows.popleft()
+            n_over = min(len(rows), before - self._first)
+            for row in range(n_over if self._counts_links else 0):
+                yield self._first + row, rows.part(row, row + 1)
+            if n_over < len(rows):
+                self._rows.appendleft(rows.part(n_over, len(rows)))
+            self._first += n_over
+            self._n_rows -= n_over
 
 
 def _any_network(
@@ -136,9 +163,9 @@ def _any_network(
     for pairs in network.rounds(draws, births_first):
         links = Links.from_pairs(network.n_agents, pairs)
         if with_sets:
-            yield links.indptr, links.indices[:0], bitsets.as_bits(links.indptr, links.indices)
+            yield links.indptr[None], links.indices[:0], bitsets.as_bits(links.indptr, links.indices)[None]
         else:
-            yield links.indptr, links.indices, bitsets.no_bits()
+            yield links.indptr[None], links.indices, bitsets.no_bits()
 
 
 def _edge_markovian(
@@ -154,18 +181,15 @@ def _edge_markovian(
     batch = rounds_at_once(row_bytes(network, False, with_sets), _LONGEST_BATCH)
     t = 1
     while True:
-        workspace = np.empty(len(codes), dtype=np.int64)
+        workspace, born, chances = np.empty_like(codes), np.empty_like(codes), np.empty((2, len(codes)))
         starts = np.empty((batch, n_agents + 1), dtype=np.int64)
         indices = np.empty(0 if with_sets else batch * 2 * len(codes), dtype=np.int32)
         shape = (batch, n_agents, bitsets.n_words(n_agents)) if with_sets else (0, 0, 0)
         bits = np.empty(shape, dtype=np.uint64)
-        n_rows = edge_markovian_rows(steps, t, codes, n_codes, workspace, starts, indices, bits)
-        for row in range(n_rows):
-            begin, end = starts[row, 0], starts[row, -1]
-            if with_sets:
-                yield starts[row], indices, bits[row]
-            else:
-                yield starts[row] - begin, indices[begin:end], bitsets.no_bits()
+        n_rows = edge_markovian_rows(steps, t, codes, n_codes, born, chances, workspace, starts, indices, bits)
+        if n_rows > 0:
+            n_written = 0 if with_sets else starts[n_rows - 1, -1]
+            yield starts[:n_rows], indices[:n_written], bits[:n_rows]
         t += n_rows
         if n_rows < batch:
             codes = np.concatenate([codes, np.zeros(len(codes), dtype=np.int64)])

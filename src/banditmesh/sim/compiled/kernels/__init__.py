@@ -6,6 +6,7 @@
     lanes      loops over arms in steps of vector instructions
     choices    the highest index where an index takes long; klucb and thompson say between which numbers it lies
     spread     the whole fate of one message, known when it is made; on dense networks with sets of agents, see sets
+    single     the fates of messages of which there is one copy at a time
     planning, planned   plans of where every message goes; rounds in which who hears what is looked up in them
     ways       which links planned messages take
     rounds     rounds whose messages' fates are known: the sound rules on any network

@@ -375,6 +375,26 @@ class Keys(NamedTuple):
     n_blocks: int
 
 
+class Single(NamedTuple):
+    """Workspace for messages of which there is one copy at a time; empty where that is not used.
+
+    By message, who made it of which arm; who has `met` it, its origin first; which slot learned it in each hop, or -1,
+    and how often it was sent. Of those that still travel, in order: which one it is, who sends it next, and who that
+    agent has it from. `tallies` counts decisions.
+    """
+
+    origins: Int32s
+    arms: Int32s
+    met: Int32s
+    learned: Int32s
+    n_sent: Int32s
+    at: Int32s
+    senders: Int32s
+    previous: Int32s
+    chances: Floats
+    tallies: Int64s
+
+
 class Scratch(NamedTuple):
     """Workspace of `spread`.
 
@@ -391,9 +411,9 @@ class Scratch(NamedTuple):
     next_mark: Int64s
     #: Where a round that had no place for all its learners goes on, see `spread_rounds`.
     cursor: Int64s
-    #: For `spread_by_sets`, empty where that is not used: sets of agents, and for each sender a set.
+    #: For `spread_by_sets`, without words where that is not used: sets of agents.
     sets: Words
-    first_from: Words
+    single: Single
 
 
 class Queue(NamedTuple):

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ..bitsets import WORD
-from .compiling import helper, kernel
-from .layout import ONE, Int32s, Int64s, Steps, Words
-from .scalars import edge_markovian_step
+from .compiling import bits_set, helper, kernel
+from .layout import ONE, Floats, Int32s, Int64s, Steps, Words
+from .scalars import births, draw_deaths, join
+
+WORDS: Any = np.uint64(WORD)
 
 
 @helper
@@ -18,14 +22,21 @@ def write_row(n_agents: int, codes: Int64s, n_codes: int, start: int, starts: In
     """
     for v in range(n_agents + 1):
         starts[v] = 0
+    i = 0
     for c in range(n_codes):
-        starts[codes[c] // n_agents + 1] += 1
-        starts[codes[c] % n_agents + 1] += 1
+        # Codes rise, so that their agent i is found without a division.
+        while codes[c] >= (i + 1) * n_agents:
+            i += 1
+        starts[i + 1] += 1
+        starts[codes[c] - i * n_agents + 1] += 1
     starts[0] = start
     for v in range(n_agents):
         starts[v + 1] += starts[v]
+    i = 0
     for c in range(n_codes):
-        i, j = codes[c] // n_agents, codes[c] % n_agents
+        while codes[c] >= (i + 1) * n_agents:
+            i += 1
+        j = codes[c] - i * n_agents
         indices[starts[i]] = j
         starts[i] += 1
         indices[starts[j]] = i
@@ -40,22 +51,22 @@ def write_row(n_agents: int, codes: Int64s, n_codes: int, start: int, starts: In
 @helper
 def write_row_of_sets(n_agents: int, codes: Int64s, n_codes: int, starts: Int64s, bits: Words) -> None:
     """Write sorted link codes as sets of neighbours; `starts` sums up how many the agents have."""
+    n_words = np.uint64(bits.shape[1])
     for v in range(n_agents):
-        starts[v + 1] = 0
-        for word in range(bits.shape[1]):
+        for word in range(n_words):
             bits[v, word] = 0
-    starts[0] = i = 0
+    i = 0
     for c in range(n_codes):
-        # Codes rise, so that their agent i is found without a division.
         while codes[c] >= (i + 1) * n_agents:
             i += 1
         j = codes[c] - i * n_agents
-        starts[i + 1] += 1
-        starts[j + 1] += 1
-        bits[i, j // WORD] |= ONE << np.uint64(j % WORD)
-        bits[j, i // WORD] |= ONE << np.uint64(i % WORD)
+        bits[np.uint64(i), np.uint64(j) // WORDS] |= ONE << np.uint64(j % WORD)
+        bits[np.uint64(j), np.uint64(i) // WORDS] |= ONE << np.uint64(i % WORD)
+    starts[0] = 0
     for v in range(n_agents):
-        starts[v + 1] += starts[v]
+        starts[v + 1] = starts[v]
+        for word in range(n_words):
+            starts[v + 1] += bits_set(bits[v, word])
 
 
 @kernel
@@ -64,6 +75,8 @@ def edge_markovian_rows(
     first: int,
     codes: Int64s,
     n_codes: Int64s,
+    born: Int64s,
+    chances: Floats,
     workspace: Int64s,
     starts: Int64s,
     indices: Int32s,
@@ -76,22 +89,18 @@ def edge_markovian_rows(
     or, if that is empty, lists of them, in `indices`.
     """
     n_agents, n_rows, filled = steps.n_agents, len(starts), 0
+    death_k0, death_k1, chances_of_born = steps.death_k0, steps.death_k1, chances[1, :0]
     for row in range(n_rows):
-        n_new = edge_markovian_step(
-            n_agents,
-            steps.p,
-            steps.q,
-            steps.births_first,
-            steps.birth_k0,
-            steps.birth_k1,
-            steps.death_k0,
-            steps.death_k1,
-            first + row,
-            codes,
-            n_codes[0],
-            workspace,
-        )
-        if n_new < 0 or n_new > len(codes) or (len(bits) == 0 and filled + 2 * n_new > len(indices)):
+        t = first + row
+        n_born = births(n_agents, steps.p, steps.birth_k0, steps.birth_k1, t, born)
+        if n_born < 0:
+            return row
+        draw_deaths(n_agents, death_k0, death_k1, t, codes, n_codes[0], chances[0])
+        if steps.births_first:
+            chances_of_born = chances[1]
+            draw_deaths(n_agents, death_k0, death_k1, t, born, n_born, chances_of_born)
+        n_new = join(steps.q, codes, n_codes[0], chances[0], born, n_born, chances_of_born, workspace)
+        if n_new < 0 or (len(bits) == 0 and filled + 2 * n_new > len(indices)):
             return row
         # Not as one slice: that compiles an error for slices of different lengths too, which takes seconds.
         for c in range(n_new):

@@ -31,6 +31,8 @@ from .layout import (
     State,
 )
 from .pulls import pull_rounds
+from .sets import spread_all_by_sets
+from .single import spread_all_singly
 from .spread import spread
 from .stopping import is_set
 
@@ -160,7 +162,8 @@ def spread_rounds(first: int, last: int, chunk: Chunk, arrays: Arrays, scratch: 
     """
     agents, holders, rule, counts = arrays.agents, arrays.holders, arrays.rule, arrays.counts
     pulls, messages, keys, known, state = arrays.pulls, arrays.messages, arrays.keys, arrays.known, arrays.state
-    reach, cursor, sent_ahead = rule.reach, scratch.cursor, ring.sent_ahead
+    reach, cursor, sent_ahead, network = rule.reach, scratch.cursor, ring.sent_ahead, chunk.network
+    by_sets, singly = len(network.bits) > 0, len(scratch.single.arms) > 0
     n_agents = len(agents.every)
     ring_end, ring_sent, learners = ring.end, ring.sent, ring.learners
     now_slots, now_amounts, now_rewards = pulls.slots, pulls.amounts, pulls.rewards
@@ -170,7 +173,13 @@ def spread_rounds(first: int, last: int, chunk: Chunk, arrays: Arrays, scratch: 
             begin(t, chunk, arrays)
             cursor[0] = 0
         row = t % reach
-        for v in range(cursor[0], n_agents):
+        if by_sets and not spread_all_by_sets(
+            t, network, agents, holders, rule, now_slots, scratch, ring, counts, chunk.stop
+        ):
+            return t
+        if singly and not spread_all_singly(t, network, agents, rule, now_slots, scratch, ring, counts, chunk.stop):
+            return t
+        for v in range(n_agents if by_sets or singly else cursor[0], n_agents):
             if is_set(chunk.stop):
                 return t
             slot = now_slots[v]
@@ -185,7 +194,7 @@ def spread_rounds(first: int, last: int, chunk: Chunk, arrays: Arrays, scratch: 
                 v,
                 arm,
                 t,
-                chunk.network,
+                network,
                 agents,
                 rule,
                 scratch,

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from .... import draws
 from ....arms import quantiles
-from ....networks import dynamic
+from ....networks.dynamic import edge_markovian
 from ....policies.ucb import UCB
 from ....protocols.flooding import ProbabilisticFlooding
 from .compiling import helper, own_rule, rebind, scalar
@@ -25,7 +25,9 @@ geometric_skip = scalar(draws.geometric_skip)
 #: For loops over many numbers: written into them, these become vector instructions.
 inlined_uniform = helper(rebind(draws.uniform, philox=helper(draws.philox)))
 inlined_quantile = helper(draws.central_quantile)
-edge_markovian_step = helper(rebind(dynamic.edge_markovian_step, uniform=uniform, geometric_skip=geometric_skip))
+births = helper(rebind(edge_markovian.births, uniform=uniform, geometric_skip=geometric_skip))
+draw_deaths = scalar(rebind(edge_markovian.draw_deaths, uniform=inlined_uniform))
+join = helper(edge_markovian.join)
 
 #: The usual policy and the one built-in relay rule that draws. Others take their places, see `specialise`.
 index_rule = scalar(UCB.index)

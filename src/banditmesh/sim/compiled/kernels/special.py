@@ -114,7 +114,7 @@ def _bind(rules: Rules, plain: bool, memory: str, replays: bool, _identities: st
     # What a rule has no part in is shared with the usual kernels: a process compiles it once.
     pull_rounds, emit, decide = pulls.pull_rounds, emissions.emit, merge.decide
     quiet_rounds = quiet.quiet_rounds
-    relays, spreads = random_relay, spread.spread
+    relays, spreads, spread_all_by_sets = random_relay, spread.spread, sets.spread_all_by_sets
     restart, tell_everyone, has_faults = faults.restart, rounds.tell_everyone, walk.has_faults
     if index is not UCB.index or memory or replays:
         clock_rule = compile_rule(CLOCKS.get(rules[0], Policy.clock))
@@ -137,9 +137,10 @@ def _bind(rules: Rules, plain: bool, memory: str, replays: bool, _identities: st
         has_faults = walk.has_no_faults
     if relay is not None:
         relays = compile_rule(relay)
-        decide_each = compiling_part(rebind(sets.decide_each, random_relay=relays))
-        by_sets = compiling_part(rebind(sets.spread_by_sets, decide_each=decide_each))
-        spreads = compiling_block(rebind(spreads, random_relay=relays, spread_by_sets=by_sets))
+        decide_each = helper(rebind(sets.decide_each, random_relay=relays))
+        by_sets = helper(rebind(sets.spread_by_sets, decide_each=decide_each))
+        spread_all_by_sets = compiling_part(rebind(spread_all_by_sets, spread_by_sets=by_sets))
+        spreads = compiling_block(rebind(spreads, random_relay=relays))
     heard, entering = _of_memory(memory, "begin_heard"), _of_memory(memory, "block_of", "enter")
     deliver, learn_in_order = rounds.deliver, walk.learn_in_order
     if entering:
@@ -150,7 +151,8 @@ def _bind(rules: Rules, plain: bool, memory: str, replays: bool, _identities: st
     )
     plan_rounds = rebind(planned.plan_rounds, begin=begin, pull_rounds=pull_rounds)
     pull_part = rebind(planned.pull_part, pull_rounds=pull_rounds, emit=emit)
-    spread_rounds = rebind(rounds.spread_rounds, begin=begin, spread=spreads, deliver=deliver)
+    spreading = {"spread": spreads, "spread_all_by_sets": spread_all_by_sets}
+    spread_rounds = rebind(rounds.spread_rounds, begin=begin, deliver=deliver, **spreading)
     begin_walk = compiling_part(rebind(walk.begin_walk, restart=restart, pull_rounds=pull_rounds, emit=emit, **heard))
     walking = {"begin_walk": begin_walk, "learn_in_order": learn_in_order}
     walk_rounds = rebind(walk.walk_rounds, random_relay=relays, has_faults=has_faults, **walking)

@@ -34,7 +34,7 @@ from .layout import (
     Scratch,
 )
 from .scalars import random_relay, uniform
-from .sets import count_fates, spread_by_sets
+from .sets import count_fates
 from .stopping import is_set
 
 
@@ -190,28 +190,9 @@ def spread(
     indices, position, offsets = network.indices, agents.position, agents.offsets
     seen, senders, receivers = scratch.seen, scratch.senders, scratch.receivers
     learners, sent_by_hop, end_by_hop = fates.learners, fates.sent, fates.end
-    decision_table, counts_links, stores = rule.decision, len(links.on_link) > 0, fates.learners.shape[1] > 0
+    decision_table, stores = rule.decision, fates.learners.shape[1] > 0
     asks_degree = rule.is_random or decision_table.shape[2] > 1
     restart_starts, restarts, has_outages = faults.restart_starts, faults.restarts, faults.up.shape[1] > 0
-    is_faulty = has_outages or faults.loss > 0.0
-    if len(network.bits) > 0 and not (counts_links or is_faulty or rule.n_targets > 0):
-        n_learners_by_sets: int = spread_by_sets(
-            origin,
-            arm,
-            sequence,
-            network,
-            offsets,
-            position,
-            agents.holders,
-            rule,
-            scratch,
-            key,
-            learner_row,
-            base,
-            fates,
-            counts,
-        )
-        return n_learners_by_sets
     oldest = scratch.next_mark[0]
     scratch.next_mark[0] = oldest + rule.reach + 1
     if rule.origin_remembers:
