@@ -539,7 +539,8 @@ class Arrays(NamedTuple):
     """One replicate: what kernels that simulate rounds read and write, whichever way messages are delivered.
 
     `counts` says how many copies met which fate, see `fate`. Kernels hand on to their routines only what those need:
-    whatever is handed on is copied to the stack.
+    whatever is handed on is copied to the stack. They take it apart in their first line: each time that it is read
+    within a loop, hundreds of numbers are loaded, and the compiler takes long to see that one is enough.
     """
 
     agents: Agents

@@ -181,15 +181,15 @@ def plan_rounds(last: int, chunk: Chunk, arrays: Arrays, plan: Plan, ring: Int32
 
     `ring[v, t % reach]` is the beginning of the record of the message that v made in round t.
     """
-    reach, first, stop, arms = arrays.rule.reach, chunk.first, chunk.stop, arrays.agents.arms
-    holders, messages, state, counts = arrays.holders, arrays.messages, arrays.state, arrays.counts
+    agents, holders, rule, keys, state, known, pulls, messages, counts = arrays
+    reach, first, stop, arms = rule.reach, chunk.first, chunk.stop, agents.arms
     for t in range(first, last):
-        begin(t, chunk, arrays)
+        begin(t, chunk, agents, holders, rule, keys, state, known, pulls, messages, counts)
         if is_set(stop):
             return
         if reach > 0:
-            keep_messages(t, reach, arrays.pulls, plan, messages, ring, sent_ahead)
-            note_made(t - first, arrays.pulls, chunk.made)
+            keep_messages(t, reach, pulls, plan, messages, ring, sent_ahead)
+            note_made(t - first, pulls, chunk.made)
             chunk.sent[t - first] = take_sent(t % reach, reach, sent_ahead)
             counts[fate.STALE] += deliver_by_plan(t, reach, ZERO, 1, arms, holders, messages, plan, ring, state, stop)
 
@@ -203,14 +203,14 @@ def pull_part(
     Others do the same for the other agents meanwhile. The regret of v is left in `regrets[t % 2, v]`, since sums must
     be added in the order of agents.
     """
-    agents, rule, state, pulls = arrays.agents, arrays.rule, arrays.state, arrays.pulls
+    agents, _, rule, keys, state, _, pulls, messages, _ = arrays
     slots, gaps = pulls.slots, pulls.gaps
-    pull_rounds(t, t + 1, agents, chunk, arrays.keys, rule.asks_best, state, pulls)
+    pull_rounds(t, t + 1, agents, chunk, keys, rule.asks_best, state, pulls)
     for v in range(pulls.first, pulls.last):
         regrets[t % 2, v] = gaps[v] if slots[v] >= 0 else 0.0
     if rule.emission != EVERY_PULL:
         emit(t, agents, rule, pulls, state)
-    keep_messages(t, rule.reach, pulls, plan, arrays.messages, ring, sent_ahead)
+    keep_messages(t, rule.reach, pulls, plan, messages, ring, sent_ahead)
     note_made(t - chunk.first, pulls, chunk.made)
     n_sent: int = take_sent(t % rule.reach, rule.reach, sent_ahead)
     return n_sent

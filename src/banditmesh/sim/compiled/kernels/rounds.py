@@ -27,6 +27,7 @@ from .layout import (
     Known,
     Messages,
     Pulls,
+    Rule,
     Scratch,
     State,
 )
@@ -125,15 +126,26 @@ def tell_none(t: int, agents: Agents, holders: Holders, chunk: Chunk, keys: Keys
 
 
 @helper
-def begin(t: int, chunk: Chunk, arrays: Arrays) -> None:
+def begin(
+    t: int,
+    chunk: Chunk,
+    agents: Agents,
+    holders: Holders,
+    rule: Rule,
+    keys: Keys,
+    state: State,
+    known: Known,
+    pulls: Pulls,
+    messages: Messages,
+    counts: Int64s,
+) -> None:
     """Begin round `t`: whoever lost its memory starts afresh, all pull, and messages are made of the pulls."""
-    agents, rule, keys, state, pulls = arrays.agents, arrays.rule, arrays.keys, arrays.state, arrays.pulls
-    begin_heard(t, keys, arrays.messages, arrays.known)
+    begin_heard(t, keys, messages, known)
     if len(chunk.faults.restarts) > 0:
-        restart(t, agents, chunk, arrays.known, state)
+        restart(t, agents, chunk, known, state)
     pull_rounds(t, t + 1, agents, chunk, keys, rule.asks_best, state, pulls)
     if rule.tells_everyone:
-        arrays.counts[fate.HEARD] += tell_everyone(t, agents, arrays.holders, chunk, keys, pulls, state)
+        counts[fate.HEARD] += tell_everyone(t, agents, holders, chunk, keys, pulls, state)
     if rule.ttl > 0 and rule.emission != EVERY_PULL:
         emit(t, agents, rule, pulls, state)
 
@@ -160,9 +172,9 @@ def spread_rounds(first: int, last: int, chunk: Chunk, arrays: Arrays, scratch: 
     round: `scratch.cursor` keeps how many agents' messages were spread, -1 if the round has not begun, and how many
     learners they have. The next call goes on there, with more place.
     """
-    agents, holders, rule, counts = arrays.agents, arrays.holders, arrays.rule, arrays.counts
-    pulls, messages, keys, known, state = arrays.pulls, arrays.messages, arrays.keys, arrays.known, arrays.state
-    reach, cursor, sent_ahead, network = rule.reach, scratch.cursor, ring.sent_ahead, chunk.network
+    agents, holders, rule, keys, state, known, pulls, messages, counts = arrays
+    network, links, faults, stop = chunk.network, chunk.links, chunk.faults, chunk.stop
+    reach, cursor, sent_ahead = rule.reach, scratch.cursor, ring.sent_ahead
     by_sets, singly = len(network.bits) > 0, len(scratch.single.arms) > 0
     n_agents = len(agents.every)
     ring_end, ring_sent, learners = ring.end, ring.sent, ring.learners
@@ -170,17 +182,17 @@ def spread_rounds(first: int, last: int, chunk: Chunk, arrays: Arrays, scratch: 
     slots, amounts, rewards = messages.slots, messages.amounts, messages.rewards
     for t in range(first, last):
         if cursor[0] < 0:
-            begin(t, chunk, arrays)
+            begin(t, chunk, agents, holders, rule, keys, state, known, pulls, messages, counts)
             cursor[0] = 0
         row = t % reach
         if by_sets and not spread_all_by_sets(
-            t, network, agents, holders, rule, now_slots, scratch, ring, counts, chunk.stop
+            t, network, agents, holders, rule, now_slots, scratch, ring, counts, stop
         ):
             return t
-        if singly and not spread_all_singly(t, network, agents, rule, now_slots, scratch, ring, counts, chunk.stop):
+        if singly and not spread_all_singly(t, network, agents, rule, now_slots, scratch, ring, counts, stop):
             return t
         for v in range(n_agents if by_sets or singly else cursor[0], n_agents):
-            if is_set(chunk.stop):
+            if is_set(stop):
                 return t
             slot = now_slots[v]
             if slot < 0:
@@ -203,8 +215,8 @@ def spread_rounds(first: int, last: int, chunk: Chunk, arrays: Arrays, scratch: 
                 cursor[1],
                 ring,
                 counts,
-                chunk.links,
-                chunk.faults,
+                links,
+                faults,
             )
         cursor[0], cursor[1] = -1, 0
         for v in range(n_agents):
@@ -218,5 +230,5 @@ def spread_rounds(first: int, last: int, chunk: Chunk, arrays: Arrays, scratch: 
                 else:
                     sent_ahead[row + hop] += ring_sent[key, hop]
         chunk.sent[t - chunk.first] = take_sent(row, reach, sent_ahead)
-        counts[fate.STALE] += deliver(t, reach, messages, ring, learners, keys, known, state, chunk.stop)
+        counts[fate.STALE] += deliver(t, reach, messages, ring, learners, keys, known, state, stop)
     return last

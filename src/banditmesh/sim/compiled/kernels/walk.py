@@ -18,7 +18,23 @@ from .compiling import helper, kernel, routine
 from .emissions import emit, learn_sum
 from .faults import arrives, restart
 from .forgetting import begin_heard, block_of, enter
-from .layout import EVERY_PULL, Arrays, Chunk, FaultRows, Int64s, Keys, Known, Learned, Messages, Queue, State, Walked
+from .layout import (
+    EVERY_PULL,
+    Agents,
+    Arrays,
+    Chunk,
+    FaultRows,
+    Int64s,
+    Keys,
+    Known,
+    Learned,
+    Messages,
+    Pulls,
+    Queue,
+    Rule,
+    State,
+    Walked,
+)
 from .pulls import pull_rounds
 from .scalars import random_relay, uniform
 from .spread import pick_neighbours
@@ -49,10 +65,19 @@ def has_no_faults(faults: FaultRows) -> bool:
 
 
 @routine
-def begin_walk(t: int, chunk: Chunk, arrays: Arrays, walked: Walked) -> None:
+def begin_walk(
+    t: int,
+    chunk: Chunk,
+    agents: Agents,
+    rule: Rule,
+    keys: Keys,
+    state: State,
+    known: Known,
+    pulls: Pulls,
+    messages: Messages,
+    walked: Walked,
+) -> None:
     """Begin round `t`: whoever lost its memory starts afresh, all pull, and what they send is queued."""
-    agents, rule, keys, state = arrays.agents, arrays.rule, arrays.keys, arrays.state
-    known, pulls, messages = arrays.known, arrays.pulls, arrays.messages
     n_agents, reach, row = len(agents.every), rule.reach, t % rule.reach
     queue, next_queue = (walked.even, walked.odd) if t % 2 == 0 else (walked.odd, walked.even)
     ids, accepted, kept_until, learned = walked.ids, walked.accepted, walked.kept_until, walked.learned
@@ -140,10 +165,10 @@ def walk_rounds(first: int, last: int, chunk: Chunk, arrays: Arrays, walked: Wal
     It returns early if a queue, or the list of learners, has no place for one more entry of every agent: before a
     round, or in the middle of one, between two messages. The next call goes on there, with more place.
     """
-    agents, rule, keys, counts = arrays.agents, arrays.rule, arrays.keys, arrays.counts
-    known, messages, state = arrays.known, arrays.messages, arrays.state
+    agents, _, rule, keys, state, known, pulls, messages, counts = arrays
     ttl, reach, n_agents = rule.ttl, rule.reach, len(agents.every)
     network, links, faults, cursor = chunk.network, chunk.links, chunk.faults, walked.cursor
+    first_of_chunk, stop, sent = chunk.first, chunk.stop, chunk.sent
     indices, on_link, position_of, offsets = network.indices, links.on_link, agents.position, agents.offsets
     ids, accepted, kept_until, picks = walked.ids, walked.accepted, walked.kept_until, walked.picks
     learned, slots, arms = walked.learned, messages.slots, agents.arms
@@ -153,12 +178,12 @@ def walk_rounds(first: int, last: int, chunk: Chunk, arrays: Arrays, walked: Wal
     for t in range(first, last):
         queue, next_queue = (walked.even, walked.odd) if t % 2 == 0 else (walked.odd, walked.even)
         starts = network.starts[0 if network.is_static else t - network.first_round]
-        step, row = t - chunk.first, t % reach
+        step, row = t - first_of_chunk, t % reach
         if cursor[0] < 0:
             if queue.n_used[0] + n_agents > len(queue.message):
                 return t
-            begin_walk(t, chunk, arrays, walked)
-            if is_set(chunk.stop):
+            begin_walk(t, chunk, agents, rule, keys, state, known, pulls, messages, walked)
+            if is_set(stop):
                 return t
         head, message_of, ttl_of, following = queue.head, queue.message, queue.ttl, queue.following
         link_row = links.rows[t - links.first_round] if counts_links else 0
@@ -168,7 +193,7 @@ def walk_rounds(first: int, last: int, chunk: Chunk, arrays: Arrays, walked: Wal
                 entry = -1
             while entry >= 0:
                 has_place = next_queue.n_used[0] + n_agents <= len(next_queue.message)
-                if is_set(chunk.stop) or not has_place or learned.n_used[0] + n_agents > len(learners):
+                if is_set(stop) or not has_place or learned.n_used[0] + n_agents > len(learners):
                     cursor[0], cursor[1] = v, entry
                     return t
                 message = message_of[entry]
@@ -183,7 +208,7 @@ def walk_rounds(first: int, last: int, chunk: Chunk, arrays: Arrays, walked: Wal
                         origin, made, v, hops_left, -1, starts[v], starts[v + 1], indices, rule, picks
                     )
                 counts[fate.SENT] += n_receivers
-                chunk.sent[step] += n_receivers
+                sent[step] += n_receivers
                 for k in range(n_receivers):
                     place = picks[k] if rule.n_targets > 0 else starts[v] + k
                     if counts_links:
@@ -225,7 +250,7 @@ def walk_rounds(first: int, last: int, chunk: Chunk, arrays: Arrays, walked: Wal
                         counts[fate.QUEUED if t == rule.horizon else fate.RELAYED] += 1
                         push(next_queue, receiver, message, hops_left - 1)
         cursor[0] = -1
-        counts[fate.STALE] += learn_in_order(t, reach, messages, learned, keys, known, state, chunk.stop)
-        if is_set(chunk.stop):
+        counts[fate.STALE] += learn_in_order(t, reach, messages, learned, keys, known, state, stop)
+        if is_set(stop):
             return t
     return last
