@@ -237,6 +237,14 @@ def test_the_frontier_names_who_handles_liars_poorly():
     assert "with trim" in weaknesses(bm.FwA(4, emission=GROWTH), faults)[0]
     assert "cannot be tested" in weaknesses(bm.FwA(4), faults)[0]
     assert weaknesses(bm.NoCooperation(), faults) == []
+    protocols, liars = ["none", "irs", "tree"], bm.Faults(liars={3: "worst-is-best(claim=1e6)"})
+    settings = {"horizon": 60, "replicates": 2, "seed": 0, "protocols": protocols, "progress": False}
+    found = bm.frontier(problem(6), faults=liars, **settings)
+    regret = {one.name: one.mean("regret") for one in found.configurations}
+    n_worse = sum(one > regret["none"] for one in regret.values())
+    assert min(one for name, one in regret.items() if name.startswith("tree")) > regret["none"]
+    line = f"With these liars {n_worse} of {len(regret) - 1} configurations do worse than no cooperation"
+    assert found.advice.splitlines()[-1] == f"{line}; tree whatever it sends."
 
 
 def test_entries_of_a_comparison_may_differ_in_trim():

@@ -220,7 +220,12 @@ class Frontier:
             asked = f"For {budget}" if budget else "Without a budget"
             advice = f"{asked} take {self.recommended}: {self.in_words(self.recommended)}."
             return "\n".join(
-                [advice, *self._first_pulls_advice(), *(f"Its weakness here: {one}." for one in self.weaknesses)]
+                [
+                    advice,
+                    *self._first_pulls_advice(),
+                    *(f"Its weakness here: {one}." for one in self.weaknesses),
+                    *self._lied_to(),
+                ]
             )
         if self.nearest is None:
             return "Nothing to recommend: no configuration sends anything."
@@ -253,6 +258,22 @@ class Frontier:
     def weaknesses(self) -> list[str]:
         """The faults, of those simulated, that the recommended configuration handles poorly."""
         return [] if self.recommended is None else weaknesses(self[self.recommended].protocol, self.struck)
+
+    def _lied_to(self) -> list[str]:
+        """Which protocols handle these liars poorly: whatever they send and when, agents would do better alone."""
+        alone = [one.mean("regret") for one in self.configurations if not one.protocol.sends_messages]
+        if self.struck is None or not self.struck.liars or not alone:
+            return []
+        regrets: dict[str, list[float]] = {}
+        for one in self.configurations:
+            if one.protocol.sends_messages:
+                regrets.setdefault(one.protocol.name, []).append(one.mean("regret"))
+        n_worse, n = sum(one > min(alone) for some in regrets.values() for one in some), sum(map(len, regrets.values()))
+        always = [name for name, some in regrets.items() if min(some) > min(alone)]
+        if not n_worse:
+            return []
+        whatever = f"; {', '.join(always)} whatever it sends" if always else ""
+        return [f"With these liars {n_worse} of {n} configurations do worse than no cooperation{whatever}."]
 
     def _paced(self, per_round: float) -> str:
         """The same per second, in parentheses, if there is a pace."""
