@@ -271,6 +271,53 @@ GOALS: tuple[tuple[str, str, float, str, Callable[[Rows], float | None]], ...] =
     ),
     *(
         (
+            f"{what} ({before})",
+            "live",
+            bound,
+            "at most",
+            lambda rows, name=name, key=key: one(rows, key, what=name),
+        )
+        for what, name, key, bound, before in (
+            (
+                "Join with 100,000 entries, signed, CPU s of one core",
+                "join with 100,000 entries, signed",
+                "value",
+                30.0,
+                "new",
+            ),
+            (
+                "Its longest step, signed, ms of CPU",
+                "its longest step, signed",
+                "value",
+                50.0,
+                "69 before, under load",
+            ),
+            (
+                "Its longest step, unsigned, ms of CPU",
+                "its longest step, unsigned",
+                "value",
+                50.0,
+                "55 before, under load",
+            ),
+            (
+                "Longest step in a flood of bad signatures, ms of CPU",
+                "longest step in a flood of bad signatures",
+                "value",
+                50.0,
+                "not measured before",
+            ),
+            ("observe with keys by without", "observe, with keys", "share", 1.3, "1.35 to 1.45 before"),
+            (
+                "Memory of a process with a node and its sidecar, bytes",
+                "memory of a process with a node and its sidecar",
+                "value",
+                40e6,
+                "71e6 before",
+            ),
+        )
+    ),
+    *(
+        (
             f"Replaying a log by unreplayed, thompson, {protocol} (over 40 before)",
             "users",
             2.0,

@@ -46,7 +46,7 @@ def measure(quick: bool) -> list[Row]:
 async def with_a_stopped_one(place: Any, seconds: float) -> tuple[dict[str, list[float]], dict[str, float]]:
     lags: dict[str, list[float]] = {}
     rates: dict[str, float] = {}
-    hub = Node(place.config("hub", arms=()))
+    hub = Node(place.config("hub", arms=(), signatures="accepted"))
     async with hub, neighbours(place, hub, ("awake", "asleep")) as pids:
         feeding = asyncio.create_task(feed(hub))
         await asyncio.sleep(min(1.0, seconds))
@@ -88,7 +88,7 @@ async def neighbours(place: Any, hub: Node, names: tuple[str, ...]) -> Any:
     try:
         for name in names:
             ours, theirs = context.Pipe()
-            args = theirs, place.config(name), hub.address
+            args = theirs, place.config(name, signatures="accepted"), hub.address
             process = context.Process(target=be_a_neighbour, args=args, daemon=True)
             process.start()
             theirs.close()

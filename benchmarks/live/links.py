@@ -158,7 +158,9 @@ async def two_nodes(place: Grounds, n_keys: int, repeats: int) -> float:
     costs nothing here. Both nodes share this thread; the threads that write their tables are not counted. Each time a
     quarter of the keys is sent, so that on a busy machine, too, some times fall between two such writings.
     """
-    sender, receiver = Node(place.config("sender", arms=())), Node(place.config("receiver"))
+    sender, receiver = (
+        Node(place.config(name, arms, signatures="accepted")) for name, arms in (("sender", ()), ("receiver", ARMS))
+    )
     quarter, times = n_keys // 4, []
     async with sender, receiver:
         receiver.add_peer("sender", sender.address)

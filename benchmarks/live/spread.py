@@ -161,13 +161,14 @@ def note_arrivals(node: Node, heard: dict[Key, list[tuple[float, int]]]) -> None
     exchange = node._parts.exchange
     hear = exchange.heard
 
-    def noting(peer: str, statistics: Sequence[Any]) -> None:
-        hear(peer, statistics)
+    async def noting(peer: str, statistics: Sequence[Any]) -> int:
+        n_bad = await hear(peer, statistics)
         now = time.monotonic()
         for one in statistics:
             if one.origin != node.config.node:
                 arrivals = heard[one.origin, one.arm]
                 if not arrivals or arrivals[-1][1] < one.count:
                     arrivals.append((now, one.count))
+        return n_bad
 
     exchange.heard = noting  # type: ignore[method-assign]
