@@ -8,9 +8,11 @@ from oracle import Violation
 from test_worlds import live_through
 
 from banditmesh.live import node
+from banditmesh.live.certificates import Certificates
 from banditmesh.live.disk import committing
 from banditmesh.live.member import agents, ledger, lives, outboxes, roster
 from banditmesh.live.member.table import StatisticTable
+from banditmesh.live.signing import Signing
 
 #: How many seeds are tried before a broken rule counts as unseen.
 MAX_SEEDS = 300
@@ -122,6 +124,41 @@ def test_a_broken_rule_is_seen(monkeypatch, what):
     for seed in range(MAX_SEEDS):
         try:
             live_through(seed)
+        except Violation:
+            return
+    pytest.fail(f"{MAX_SEEDS} runs were fine although {what}")
+
+
+#: The same of what is signed.
+BROKEN_SIGNATURES = {
+    "certificates that have ended count": (
+        Certificates,
+        "_reason",
+        "if now > certificate.not_after + self.grace",
+        "if False",
+    ),
+    "certificates of expelled members count": (
+        Certificates,
+        "_reason",
+        "if certificate.not_before < self._expelled.get(certificate.node, 0)",
+        "if False",
+    ),
+    "certificates of an authority that has gone count": (
+        Signing,
+        "trust_anew",
+        "if isinstance(found, RefusedCertificate)",
+        "if False",
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", BROKEN_SIGNATURES)
+def test_a_broken_rule_of_signatures_is_seen(monkeypatch, what):
+    break_rule(monkeypatch, *BROKEN_SIGNATURES[what])
+    for seed in range(MAX_SEEDS):
+        try:
+            live_through(seed, n_events=25, is_signed=True)
         except Violation:
             return
     pytest.fail(f"{MAX_SEEDS} runs were fine although {what}")
