@@ -1,4 +1,5 @@
 import importlib
+import io
 import json
 import os
 import subprocess
@@ -270,13 +271,11 @@ def test_outputs_and_names_are_checked_before_anything_is_simulated(run, monkeyp
     ids=" ".join,
 )
 def test_results_are_printed_before_they_are_drawn(run, ring, monkeypatch, tmp_path, arguments, words):
-    def fail(*_, **__):
-        raise OSError("the disk is full")
-
-    monkeypatch.setattr("matplotlib.figure.Figure.savefig", fail)
+    monkeypatch.setattr("banditmesh.files.atomic.create", lambda *_: io.FileIO("/dev/full", "wb"))
     monkeypatch.chdir(tmp_path)
     status, out, err = run(*arguments, "--network", ring, *SMALL)
-    assert (status, words in out, err.count("the disk is full")) == (1, True, 1)
+    assert (status, words in out, err.count("cannot write x.png: No space left")) == (2, True, 1)
+    assert not Path("x.png").exists()
 
 
 def test_the_command_alone_prints_its_help(run):

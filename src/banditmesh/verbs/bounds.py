@@ -10,7 +10,16 @@ import click
 
 from ..errors import InputError
 from ..text_tables import as_text
-from .options import PROTOCOLS_HELP, check_picture, problem_options, read_case, refuse_idle, say, spec_option
+from .options import (
+    PROTOCOLS_HELP,
+    check_picture,
+    problem_options,
+    read_case,
+    refuse_idle,
+    say,
+    spec_option,
+    write_picture,
+)
 
 if TYPE_CHECKING:
     from ..studies.case import Case
@@ -100,7 +109,7 @@ def _draw(case: Case, found: Bounds, alpha: float, picture: str) -> None:
 
     settings = {name: getattr(case, name) for name in ("horizon", "replicates", "seed", "rules", "faults")}
     result = simulate(case.problem, case.protocols[0], policy=UCB(alpha), **settings)
-    found.plot(result).savefig(picture)
+    write_picture(found.plot(result), picture)
 
 
 def _format(found: Bounds) -> str:

@@ -26,6 +26,7 @@ from .options import (
     refuse_idle,
     report_option,
     spec_option,
+    write_picture,
 )
 from .preset import PRESETS, run_preset
 
@@ -127,7 +128,7 @@ def compare_verb(
     _print(case, comparison, against, as_json, live, lines, agents, rounds_per_second)
     # Last: whatever goes wrong with a picture, the results are there.
     if picture:
-        comparison.plot().savefig(picture)
+        write_picture(comparison.plot(), picture)
     if report is not None:
         comparison.report(report, repr(case.problem), command_line(click.get_current_context()))
 

@@ -32,6 +32,7 @@ from .options import (
     report_option,
     say,
     spec_option,
+    write_picture,
 )
 
 if TYPE_CHECKING:
@@ -165,7 +166,7 @@ def frontier_verb(
         _deploy(found, problem, settings["policy"], deploy, places)
     # Last: whatever goes wrong with a picture, the results are there.
     if out is not None:
-        found.plot().savefig(out)
+        write_picture(found.plot(), out)
     if report is not None:
         found.report(report, command_line(click.get_current_context()), lines or "")
 

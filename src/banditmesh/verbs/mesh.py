@@ -51,7 +51,7 @@ def _mesh_options(command: Callable[..., Any]) -> Callable[..., Any]:
             help=f"er, ba or sbm, of the paper's kind, or a file: {NETWORK_FILES}.",
         ),
         *NETWORK_FILE_OPTIONS,
-        click.option("--agents", type=int, help="Number of nodes of er, ba or sbm; 50 by default."),
+        click.option("--agents", type=click.IntRange(min=8), help="Number of nodes of er, ba or sbm; 50 by default."),
         click.option("--arms", "n_arms", default=50, show_default=True, help="Number of arms."),
         click.option("--per-agent", default=20, show_default=True, help="Number of arms per node."),
         click.option("--protocol", default="fwa(4)", show_default=True, help="As in 'flooding(4)+growth(0.25)'."),

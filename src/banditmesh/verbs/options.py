@@ -493,6 +493,14 @@ def check_picture(option: str, path: str, kinds: Sequence[str] = (".pdf", ".png"
         raise InputError(f"{option} must be a file that can be written, got {path}; choose another place")
 
 
+def write_picture(figure: Any, path: str) -> None:
+    """Write a figure to a file that `check_picture` let pass, whole or not at all."""
+    from ..plots import save
+
+    target = Path(path)
+    save(figure, target.with_suffix(""), [target.suffix[1:]])
+
+
 def check_folder(option: str, path: str) -> None:
     """Refuse a folder that could neither be written nor made, before anything is simulated."""
     there = Path(path).absolute()
