@@ -179,7 +179,7 @@ def test_any_statistics_are_refused_or_within_every_range():
 
 @pytest.mark.slow
 def test_any_statistics_are_refused_or_within_every_range_many_times():
-    fuzz_table(10_000)
+    fuzz_table(2_000)
 
 
 def changed(data, rng):
@@ -227,6 +227,7 @@ def test_changed_certificates_are_refused():
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Parsed a serial number")
 def test_changed_certificates_are_refused_many_times():
     fuzz_certificates(100_000, seed=2)
 
