@@ -371,6 +371,18 @@ def test_lines_are_told(key, line):
     assert line_of('a = 1\n[b]\nc = 2\n"d".e = 3\n[ q ]\nr = 1\n', key) == line
 
 
+@pytest.mark.parametrize("key", ['"protocol.ttl"', "'protocol.ttl'", "protocol.ttl"])
+def test_swept_keys_may_be_quoted_and_are_told_with_their_own_line(key):
+    with pytest.raises(bm.SpecError, match=r"line 4: sweep\.protocol\.ttl must be an integer") as error:
+        bm.parse_spec(f"horizon = 5\n[sweep]\nhorizon = [5, 6]\n{key} = [0]\n")
+    assert (error.value.key, error.value.line) == ("sweep.protocol.ttl", 4)
+
+
+def test_tables_deeper_than_python_recurses_are_refused_in_one_line():
+    with pytest.raises(bm.SpecError, match=r"^spec: tables and lists must be at most 20 deep, got more$"):
+        bm.parse_spec("a." * 2000 + "b = 1")
+
+
 def test_what_a_spec_says_of_itself_is_never_out_of_date():
     spec = bm.parse_spec(SMALL + 'sweep.protocol = {name = ["none", "fwa"], ttl = [1, 2]}')
     with pytest.raises(AttributeError):

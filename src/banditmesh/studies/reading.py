@@ -19,7 +19,7 @@ from ..errors import FileError, InputError, SpecError
 from ..files.regular import read_regular
 from ..lookup import own
 from ..settings import toml_text
-from ..settings.parts import GOES_INTO, NAME_KEYS, has_key, is_within, leaves, tables_of
+from ..settings.parts import GOES_INTO, NAME_KEYS, is_within, leaves, tables_of
 from .grid import set_keys, value_as_text
 from .settings_checks import check_first_problem, check_networks, check_ranges, check_settings
 from .spec import DEFAULTS, FORMAT, NOT_SWEPT, Settings, Spec
@@ -117,7 +117,9 @@ def spec_from_tables(
         raise  # about an override, whose key is in no file
     except InputError as error:
         key = error.key
-        while key and not has_key(given, key):
+        # A quoted key, such as "protocol.ttl", has dots of its own. What is nested too deeply is refused without a key.
+        there = [leaf for leaf, _ in leaves(given)] if key else []
+        while key and not any(is_within(leaf, key) for leaf in there):
             key = key.rpartition(".")[0]  # a key that is missing belongs into a table that is there
         fields = {"key": " ".join(error.key.split()), "remedy": error.remedy, "is_sentence": error.is_sentence}
         what = " ".join(error.what.split())
