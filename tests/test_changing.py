@@ -178,8 +178,9 @@ def test_engines_agree(world, way):
 
 
 def test_threads_that_share_a_round_agree_with_one():
+    from banditmesh.sim.arguments import read_run
     from banditmesh.sim.compiled import engine
-    from banditmesh.sim.engine import read_run, settings_of
+    from banditmesh.sim.engine import settings_of
     from banditmesh.sim.result import assemble
 
     settings = dict.fromkeys(("policy", "rewards", "every", "faults")) | {"link_traffic": False, "trace": False}

@@ -17,8 +17,8 @@ import yaml
 import banditmesh as bm
 from banditmesh import cli, live, mesh
 from banditmesh.cli import main
+from banditmesh.sim.arguments import read_run
 from banditmesh.sim.books import Books
-from banditmesh.sim.engine import read_run
 from banditmesh.sim.run import Event
 from banditmesh.sim.stepper import Stepper
 

@@ -23,8 +23,8 @@ from ..networks.csr import Links
 from ..problem import Problem
 from ..protocols import AnyProtocol
 from ..protocols.notation import as_protocol, write
+from ..sim.arguments import read_run
 from ..sim.books import EventLog, Observer
-from ..sim.engine import read_run
 from ..sim.limits import MAX_ROUNDS
 from ..sim.run import Event, Run
 from ..sim.stepper import Stepper

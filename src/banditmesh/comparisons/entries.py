@@ -17,7 +17,7 @@ from ..policies import Policy
 from ..protocols import AnyProtocol
 from ..protocols.notation import as_protocol, labels
 from ..settings.parts import as_policy
-from ..sim.engine import check_memory_fits
+from ..sim.arguments import check_memory_fits
 
 #: A protocol or its text, a pair (protocol, policy), or a mapping of arguments of `simulate`.
 Comparable: TypeAlias = AnyProtocol | str | tuple[AnyProtocol | str, Policy | str] | Mapping[str, Any]

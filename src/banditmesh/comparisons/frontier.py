@@ -40,7 +40,8 @@ from ..protocols import (
 from ..protocols.notation import as_emission, needs_ttl, protocol_or_class, write
 from ..rules import PUBLISHED
 from ..settings.parts import as_policy
-from ..sim.engine import OWN_CHOICE, check_changes_come
+from ..sim.arguments import check_changes_come
+from ..sim.engine import OWN_CHOICE
 from ..sim.progress import Progress, duration
 from ..sim.run import ProgressCallback
 from .configurations import LISTENS, Configuration, Frontier

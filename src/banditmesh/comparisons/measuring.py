@@ -21,7 +21,8 @@ from ..networks.csr import Links
 from ..policies import Policy
 from ..problem import Problem
 from ..protocols import AnyProtocol
-from ..sim.engine import beginnings, simulate
+from ..sim.arguments import beginnings
+from ..sim.engine import simulate
 from ..sim.progress import Progress
 from ..sim.result import Result
 from .configurations import MEASURES, Configuration

@@ -1,1 +1,1 @@
-"""The simulator: `engine` is its public edge, `reference` the definition of correct."""
+"""The simulator: `engine` is its public edge, `arguments` reads what it gets, `reference` defines what is correct."""

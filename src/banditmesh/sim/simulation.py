@@ -16,8 +16,9 @@ from ..policies import Policy
 from ..problem import Problem
 from ..protocols import AnyProtocol
 from ..protocols.notation import write
+from .arguments import read_run
 from .books import Books, EventLog, Observer
-from .engine import read_run, settings_of
+from .engine import settings_of
 from .progress import Progress
 from .result import Result, assemble
 from .run import Event, ProgressCallback, Run

@@ -117,7 +117,7 @@ def check_first_problem(spec: Spec) -> None:
 
     With it every policy and protocol is checked.
     """
-    from ..sim.engine import check_network_lasts
+    from ..sim.arguments import check_network_lasts
     from ..sim.lying import read_liars
 
     families = {table: next(spec.families(table)) for table in ("network", "dynamics", "arms")}
@@ -144,7 +144,7 @@ def check_first_problem(spec: Spec) -> None:
 
 def _check_choices(spec: Spec, problem: Problem) -> None:
     """Refuse protocols and policies that do not go with the problem, or with each other: all of them meet."""
-    from ..sim.engine import check_memory_fits, check_trim_fits
+    from ..sim.arguments import check_memory_fits, check_trim_fits
 
     protocols = [(family, build_protocol(family.settings)) for family in spec.families("protocol")]
     trims = any(one["trim"] for family in spec.families("trim") for one in family.variants("trim"))
@@ -189,7 +189,7 @@ def _check_changes(spec: Spec, first: Mapping[str, Any], problem: Problem) -> No
     Arms of other files than the first point's are not read for that, and of arms that differ by their seed those of one
     seed are looked at.
     """
-    from ..sim.engine import check_changes_come
+    from ..sim.arguments import check_changes_come
 
     seen: set[str] = set()
     for family in spec.families("arms"):

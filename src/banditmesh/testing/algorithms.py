@@ -34,8 +34,9 @@ from ..policies import UCB
 from ..protocols import AnyProtocol
 from ..protocols.notation import read, write
 from ..protocols.spanning import CONTROL_BYTES
+from ..sim.arguments import read_run
 from ..sim.books import Books, Observer
-from ..sim.engine import read_run, settings_of, simulate
+from ..sim.engine import settings_of, simulate
 from ..sim.result import Result, assemble
 from ..sim.run import Run
 from ..sim.simulation import Simulation

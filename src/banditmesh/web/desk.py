@@ -464,7 +464,8 @@ class _Tape:
     def document(self, last: int, progress: Callable[[int, int], None]) -> dict[str, Any]:
         """The recording of the rounds up to the last one, by an engine's own books."""
         from ..animations.loads import frames_every, load_document
-        from ..sim.engine import beginnings, simulate
+        from ..sim.arguments import beginnings
+        from ..sim.engine import simulate
 
         network = self.problem.network
         n_links = getattr(network, "n_links", 0) or self.problem.n_agents
