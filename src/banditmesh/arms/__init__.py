@@ -11,7 +11,8 @@ A law that changes from round to round gives a stationary law for each: `changin
 out what all arms pay in a replicate.
 
 The generators of arm sets live in `armsets` and are offered here too. Users' own data come from files: catalogues (who
-has what), laws, and logs of rewards; `matching` brings their names together with a network's.
+has what), laws, and logs of rewards; `matching` brings their names together with a network's. What a problem is given
+as arms and arm sets is read in `given`.
 
 Every name is imported when it is first used: policies and live nodes need the codes of laws alone, and no numpy.
 """
