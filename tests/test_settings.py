@@ -13,7 +13,7 @@ from banditmesh.live import config
 from banditmesh.settings import toml_text
 from banditmesh.settings.parts import GOES_INTO, NAME_KEYS, build, parts, tables_of
 from banditmesh.studies.reading import spec_from_tables
-from banditmesh.verbs.options import read_policy
+from banditmesh.verbs.cases import read_policy
 from banditmesh.web.desk import Desk
 
 SMALL = {"network": {"name": "ring", "n": 5}, "arms": {"n_arms": 4, "per_agent": 2}, "horizon": 5}

@@ -10,11 +10,11 @@ import click
 
 from ..errors import InputError
 from ..text_tables import as_text
+from .cases import read_case
 from .options import (
     PROTOCOLS_HELP,
     check_picture,
     problem_options,
-    read_case,
     refuse_idle,
     say,
     spec_option,

@@ -12,6 +12,7 @@ import click
 from .. import checks
 from ..errors import InputError
 from ..text_tables import as_text
+from .cases import read_case, read_policies
 from .options import (
     ALGORITHMS_HELP,
     check_picture,
@@ -21,8 +22,6 @@ from .options import (
     policies_option,
     policy_option,
     problem_options,
-    read_case,
-    read_policies,
     refuse_idle,
     report_option,
     spec_option,

@@ -13,20 +13,17 @@ import click
 
 from .. import text_tables
 from ..errors import InputError
+from .cases import ask_no_policy, note_policy, read_case, read_policies
 from .options import (
     ALGORITHMS_HELP,
-    ask_no_policy,
     check_folder,
     check_picture,
     command_line,
     fault_options,
-    note_policy,
     pace_option,
     policies_option,
     policy_option,
     problem_options,
-    read_case,
-    read_policies,
     refuse_idle,
     refuse_options,
     report_option,

@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import InputError
+from .cases import read_network, read_policy
 from .options import (
     NETWORK_FILE_OPTIONS,
     NETWORK_FILES,
     policy_option,
-    read_network,
-    read_policy,
     refuse_idle,
     token_option,
     with_options,
