@@ -281,3 +281,14 @@ def test_clock_that_is_set_back_is_noticed_with_the_next_choice():
     observe(node, ("red", 1.0), ("blue", 1.0), now=1e9)
     node.choose(1e9 - 300.0)
     assert node.estimates()["red"][0] == pytest.approx(AHEAD)
+
+
+def test_clock_is_set_when_an_arm_has_gone_of_a_bandit_that_forgets():
+    member = make(memory=MEMORY, now=1e9)
+    member.hear([Statistic("o", 1, "red", 1, 0.5, 3, 1.0, 0.5, 1e9)], "p")
+    member.settle()
+    member.choose(1e9)
+    member.set_arms([ArmSpec("blue", sigma=1.0)])
+    member.clock_was_set(1e9 + 3600.0)
+    member.tick(1e9 + 1e6, 1e6)
+    assert list(member.estimates()) == ["blue"]

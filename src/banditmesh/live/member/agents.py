@@ -180,8 +180,8 @@ class SegmentAgent:
         """Keep what it knows in the scale of now; nothing that was heard may wait to be learned."""
         assert self.fading is not None
         self.fading.begin(self._time.now)
-        for name in self._position or [arm_name(self.name, arm) for arm in self.bandit.arms]:
-            self.renew(name)
+        for arm in self.bandit.arms:
+            self.renew(arm_name(self.name, arm))
 
     def _read(self) -> Estimates:
         """What is known of its arms now."""
