@@ -1,15 +1,23 @@
 """Changes that concern many rows, done in pieces: sound between any two of them, and the same in the end."""
 
+import asyncio
 import math
 import random
 
+import msgspec
 import pytest
 from members import make, observe
+from simulated import run
+from test_links import Site
 
 import banditmesh as bm
+from banditmesh.errors import NodeError
 from banditmesh.live.bandits import BanditSpec
+from banditmesh.live.certificates import ACCEPTED, REQUIRED, Certificate, Certificates
+from banditmesh.live.config import TrustConfig
+from banditmesh.live.disk import Life, Stored
 from banditmesh.live.member import ArmSpec
-from banditmesh.live.statistics import Statistic
+from banditmesh.live.statistics import Entry, Statistic
 
 ARMS = [f"arm {number}" for number in range(6)]
 
@@ -95,3 +103,114 @@ def test_later_change_comes_after_what_is_left_of_an_earlier_one():
         check_sums(member)
     assert {entry.origin for entry in member.entries()} == {f"o{number}" for number in range(2, 20)}
     assert [arm.name for arm in member.snapshot().arms] == ARMS[1:]
+
+
+# --- what comes meanwhile
+
+
+@pytest.mark.parametrize("change", [CHANGES["ignored"], CHANGES["retired"]], ids=["ignored", "retired"])
+def test_life_of_which_rows_are_still_leaving_gets_no_new_ones(change):
+    member = a_member(1)
+    change(member)
+    member.walks.go_on()
+    assert "o14" in {entry.origin for entry in member.entries()}
+    member.hear([heard(14, 7)], "p")
+    member.walks.finish()
+    assert {entry.origin for entry in member.entries()} == {f"o{number}" for number in range(15, 20)}
+    member.hear([heard(14, 8)], "p")
+    assert "o14" not in {entry.origin for entry in member.entries()}
+
+
+def test_row_that_is_signed_while_unsigned_ones_leave_stays():
+    certificates = Certificates("mesh")
+    certificates.add(Certificate(b"c" * 16, b"", "o5", 0, 10**10, None), 0.0)
+    member = make("n", ["arm 0"], bm.FwA(4), links=("p", "q"), certificates=certificates, signatures=ACCEPTED)
+    member.hear([heard(origin, 0) for origin in range(9)], "p")
+    member.settle()
+    member.walks.piece = 1
+    member.set_signatures(REQUIRED)
+    assert len(member.entries()) == 9
+    signed = msgspec.structs.replace(
+        heard(5, 0), weight=1.0, weighted_total=0.5, certificate=b"c" * 16, signature=b"s" * 64
+    )
+    member.hear([signed], "q", is_checked=True)
+    member.settle()
+    member.walks.finish()
+    assert [entry.origin for entry in member.entries()] == ["o5"]
+    check_sums(member)
+
+
+def test_rows_of_a_retired_life_that_a_crash_left_on_the_disk_are_taken_from_it():
+    member = make(begins=False)
+    entries = [Entry(origin, 1, "red", 1, 0.5, 3, passes=True) for origin in ("gone", "here")]
+    member.restore(Stored("mesh", "n", Life(1, 1, 0), entries=entries, retired=[("gone", 1)]))
+    assert [entry.origin for entry in member.entries()] == ["here"]
+    assert member.dirty_entries()[1] == [("gone", 1, "red")]
+
+
+# --- a whole node
+
+
+async def a_node_with_many_rows(site, **more):
+    """A node whose changes take many pieces."""
+    node = site.node("a", **more)
+    await node.start()
+    member = node._member
+    member.hear([Statistic(f"o{number}", 1, "red", 1, 0.5, 3) for number in range(200)], "p")
+    member.settle()
+    member.walks.piece = 1
+    return node
+
+
+def test_arm_that_a_choice_makes_while_a_change_waits_for_rows_to_leave_is_kept(tmp_path):
+    async def main():
+        red = [ArmSpec("red", sigma=1.0)]
+        node = await a_node_with_many_rows(Site(tmp_path), arms=red, new_arms=True)
+        node._member.retire([(f"o{number}", 1) for number in range(100)])
+        change = asyncio.create_task(node.set_arms([*red, ArmSpec("blue", sigma=1.0)]))
+        await asyncio.sleep(0)
+        node.choose(["red", "grey"])
+        assert not change.done()
+        await change
+        assert {arm.name for arm in node.config.arms} == {arm.name for arm in node.state().arms}
+        assert {arm.name for arm in node.config.arms} == {"red", "blue", "grey"}
+        await node.leave()
+
+    run(main())
+
+
+def test_node_chooses_while_arms_are_described_for_tests_of_what_others_tell(tmp_path):
+    async def main():
+        arms = [ArmSpec("red"), ArmSpec("blue")]
+        node = await a_node_with_many_rows(Site(tmp_path), arms=arms)
+        described = [msgspec.structs.replace(arm, sigma=1.0) for arm in arms]
+        for changes in ({"arms": described, "trust": TrustConfig(trim=1)}, {"arms": arms, "trust": TrustConfig()}):
+            change = asyncio.create_task(node.reload(msgspec.structs.replace(node.config, **changes)))
+            n_between = 0
+            while not change.done():
+                await asyncio.sleep(0)
+                assert node.choose().arm in ("red", "blue")
+                n_between += not change.done()
+            assert n_between > 0
+            await change
+        await node.leave()
+
+    run(main())
+
+
+def test_nothing_begins_on_a_node_that_has_ended_during_a_change(tmp_path):
+    async def main():
+        site = Site(tmp_path)
+        node = await a_node_with_many_rows(site, arms=[ArmSpec("red", sigma=1.0)])
+        peers = [bm.live.NeighbourConfig(name="b", address=site.address("b"))]
+        config = msgspec.structs.replace(node.config, neighbours=peers, arms=[ArmSpec(arm, sigma=1.0) for arm in ARMS])
+        change = asyncio.create_task(node.reload(config))
+        while node.config is not config:
+            await asyncio.sleep(0)
+        assert not change.done()
+        await node.abort()
+        with pytest.raises(NodeError, match="must be running"):
+            await change
+        assert len(node._parts.tasks) == 0
+
+    run(main())

@@ -57,6 +57,8 @@ class Changes:
         later = self._waiting[edit] = list[Edit]()
         try:
             async with self._parts.committer.turn:
+                # What came before is done first: nothing is waited for from here to where the new configuration stands.
+                await self._parts.walked()
                 self._require_running()
                 config = edit(self._parts.config)
                 for edit_later in later:
@@ -88,7 +90,6 @@ class Changes:
         _check_fixed(old, config)
         member.check_bandits(config.bandit_specs(), config.trust.trim)
         keys = read_keys(config) if reads_keys and isinstance(parts.transport, TlsTransport) else None
-        await parts.walked()
         member.set_ignore(config.ignore)
         # From here on it stands, whatever else is asked for while the table is walked.
         parts.config = config
@@ -105,11 +106,16 @@ class Changes:
             parts.exchange.protocol = notation.write(config.protocol)
             reasons.append("another protocol")
         await parts.walked()
-        if config.trust.trim != old.trust.trim:
+        if config.trust.trim < old.trust.trim:
             member.set_trim(config.trust.trim)
         if config.bandit_specs() != old.bandit_specs():
             member.set_bandits(parts.config.bandit_specs())
             await parts.walked()
+        if config.trust.trim > old.trust.trim:
+            # Not before all arms are those that can be tested.
+            member.set_trim(config.trust.trim)
+        # The node may have ended meanwhile, and nothing may begin after that.
+        self._require_running()
         if member.take_other_range():
             reasons.append("another reward_range")
         parts.exchange.bandits = member.bandits()

@@ -58,13 +58,14 @@ class Roster:
         """Why a new key cannot be taken, in a word; None if it can."""
         if arm not in self._arms and not is_name(arm):
             return "names"
+        # Also of a life of which there are rows: those of one that is not wanted any more may be about to leave.
+        if (origin, epoch) in self._retired:
+            return "retired"
+        if origin in self._ignored or (origin, epoch) in self._ignored:
+            return "ignored"
         if (origin, epoch) not in self._lives:
             if not (is_name(origin) and is_epoch(epoch)):
                 return "names"
-            if (origin, epoch) in self._retired:
-                return "retired"
-            if origin in self._ignored or (origin, epoch) in self._ignored:
-                return "ignored"
             if origin != self._node:
                 if origin not in self._n_lives and len(self._n_lives) >= self._caps.origins:
                     return "origins"

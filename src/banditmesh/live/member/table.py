@@ -544,14 +544,16 @@ class StatisticTable:
         """Whether a row has not left."""
         return self._rows.get(row.key) is row or self.told.get(row.key[2]) is row
 
-    def _remove(self, rows: Iterable[Known], left: Callable[[str], None]) -> Iterator[int]:
-        """Let rows leave; `left` is called with the arm of those that just have. A walk."""
+    def _remove(
+        self, rows: Iterable[Known], goes: Callable[[Known], bool], left: Callable[[str], None]
+    ) -> Iterator[int]:
+        """Let rows leave that go when their turn comes; `left` is called with the arm of each that has. A walk."""
         by_arm: dict[str, list[Known]] = {}
         for row in rows:
             by_arm.setdefault(row.key[2], []).append(row)
         for arm, some in by_arm.items():
             for start in range(0, len(some), BIT):
-                gone = {row for row in some[start : start + BIT] if self._rows.get(row.key) is row}
+                gone = {row for row in some[start : start + BIT] if self._rows.get(row.key) is row and goes(row)}
                 of_arm = self._of_arm.pop(arm, [])
                 for row in gone:
                     self._forget(row)
@@ -584,6 +586,9 @@ class StatisticTable:
         refusal = self.roster.refusal(origin, epoch, arm)
         if refusal and (origin != self._node or self.roster.is_unwanted(origin, epoch)):
             self._counters[f"refused_{refusal}"] += 1
+            if self.roster.is_unwanted(origin, epoch):
+                # The node ended before it had left the disk.
+                self._removed[key] = None
             return
         certificate, signature = entry.certificate, entry.signature
         if self.signatures == UNSIGNED:
@@ -625,15 +630,16 @@ class StatisticTable:
         What the node observed itself stays. Where rows must be signed, others that are not leave, too.
         """
         counting = self.certificates.counting
-        gone = [
-            row
-            for key, row in self._rows.items()
-            if not row.is_observed
-            and (counting.get(row.certificate) != key[0] if row.signature else self.signatures == REQUIRED)
-        ]
+
+        def goes(row: Known) -> bool:
+            if row.is_observed:
+                return False
+            return counting.get(row.certificate) != row.key[0] if row.signature else self.signatures == REQUIRED
+
+        gone = [row for row in self._rows.values() if goes(row)]
         self._counters["left_with_certificates"] += len(gone)
         yield len(self._rows) // 8
-        yield from self._remove(gone, left)
+        yield from self._remove(gone, goes, left)
         return {row.key[0] for row in gone}
 
     def to_sign(self, certificate: bytes) -> list[Known]:
@@ -670,7 +676,7 @@ class StatisticTable:
             names = {name for name, _ in unwanted}
             gone = [row for key, row in self._rows.items() if key[0] in names and key[:2] in unwanted]
             yield len(self._rows) // 8
-            yield from self._remove(gone, left)
+            yield from self._remove(gone, lambda row: self.roster.is_unwanted(*row.key[:2]), left)
 
     # Looking, and storing
 
