@@ -20,7 +20,8 @@ from .transport.identity import KeyFiles
 _TEMPLATE: Final = """\
 # A node of the mesh {mesh}. Start it with:   banditmesh node --config node.toml
 # `banditmesh node check node.toml` says what is wrong with this file. Paths are relative to its folder.
-# Neighbours, arms, ignore and certificates are read again on SIGHUP; the rest when the node starts.
+# On SIGHUP neighbours, bandits, arms, protocol, accept, ignore, certificates, signatures, signature_grace,
+# renew_command, renew_before and [trust] are read again; the rest when the node starts.
 
 mesh = {mesh}
 node = {node}

@@ -636,9 +636,11 @@ class StatisticTable:
                 return False
             return counting.get(row.certificate) != row.key[0] if row.signature else self.signatures == REQUIRED
 
-        gone = [row for row in self._rows.values() if goes(row)]
+        rows, gone = list(self._rows.values()), list[Known]()
+        for start in range(0, len(rows), BIT):
+            gone += filter(goes, rows[start : start + BIT])
+            yield BIT // 8
         self._counters["left_with_certificates"] += len(gone)
-        yield len(self._rows) // 8
         yield from self._remove(gone, goes, left)
         return {row.key[0] for row in gone}
 
