@@ -67,6 +67,19 @@ def test_last_of_two_arm_sets_stands_also_if_it_is_the_one_before(tmp_path):
     run(main())
 
 
+def test_arm_that_a_choice_makes_may_be_in_a_configuration_that_waits(tmp_path):
+    async def main():
+        async with Site(tmp_path).node("a", arms=specs("red"), new_arms=True) as a:
+            async with a._committer.turn:
+                change = asyncio.create_task(a.reload(edited(a, arms=specs("red", "grey"))))
+                await asyncio.sleep(1.0)
+                assert a.choose(["grey"]).arm == "grey"
+            await change
+            assert names(a) == [arm.name for arm in a.config.arms] == ["red", "grey"]
+
+    run(main())
+
+
 def test_changes_beside_others_lose_none_of_them(tmp_path):
     async def main():
         site = Site(tmp_path)

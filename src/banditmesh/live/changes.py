@@ -193,6 +193,12 @@ def with_arms(bandit: str | None, edit: Callable[[Sequence[ArmSpec]], list[ArmSp
     return edited
 
 
+def with_others(arms: Sequence[ArmSpec], new: Sequence[ArmSpec]) -> list[ArmSpec]:
+    """These arms, and of the new ones those of other names: a configuration that waits may have them already."""
+    names = {arm.name for arm in arms}
+    return [*arms, *(arm for arm in new if arm.name not in names)]
+
+
 def without(arms: Sequence[ArmSpec], name: str) -> list[ArmSpec]:
     """All arms but the one of that name, which must be there."""
     left = [one for one in arms if one.name != name]

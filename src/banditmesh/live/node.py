@@ -18,7 +18,7 @@ from typing import Any, Final, Self
 from .. import checks
 from ..errors import InputError, NodeError, StoreError
 from . import config as configs
-from .changes import Changes, with_arms, with_neighbours, without
+from .changes import Changes, with_arms, with_neighbours, with_others, without
 from .config import NodeConfig
 from .disk.state import Store
 from .fields import address as check_address
@@ -202,7 +202,7 @@ class Node:
             raise StoreError(f"node {self.config.node!r} chooses once its start is stored: {self._committer.trouble}")
         if new := self._member.new_arms(bandit, among):
             try:
-                self._changes.change_arms_now(with_arms(bandit, lambda arms: [*arms, *new]))
+                self._changes.change_arms_now(with_arms(bandit, lambda arms: with_others(arms, new)))
             except InputError:
                 self._member.counters["refused_new_arms"] += 1
                 raise
