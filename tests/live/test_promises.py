@@ -4,6 +4,7 @@ Nodes observe, retry, crash before and after what they store is stored, lose the
 change their arms, and hear what others sent late, twice, out of order or never. A run is a function of its seed.
 """
 
+import contextlib
 import itertools
 import math
 import random
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from members import make
 
 import banditmesh as bm
+from banditmesh.errors import InputError
 from banditmesh.live.disk import Changes, Stored
 from banditmesh.live.member import COUNTED, ArmSpec, Observation
 from banditmesh.live.names import Caps
@@ -283,8 +285,11 @@ class World:
             self.start(name)
 
     def on_rearm(self, name):
-        self.arms[name] = self.rng.sample(ARMS, self.rng.randint(1, 3))
-        self.nodes[name].set_arms([ArmSpec(arm, sigma=1.0) for arm in self.arms[name]])
+        arms = self.rng.sample(ARMS, self.rng.randint(1, 3))
+        # With tight caps arms that this life has observed may leave no room for others: then it keeps those it has.
+        with contextlib.nullcontext() if self.caps is None else contextlib.suppress(InputError):
+            self.nodes[name].set_arms([ArmSpec(arm, sigma=1.0) for arm in arms])
+            self.arms[name] = arms
 
     def on_retire(self, name):
         life = self.rng.choice(self.nodes[name].lives())
