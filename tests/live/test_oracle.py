@@ -7,7 +7,7 @@ import pytest
 from oracle import Violation
 from test_worlds import live_through
 
-from banditmesh.live import node
+from banditmesh.live import changes
 from banditmesh.live.certificates import Certificates
 from banditmesh.live.disk import committing
 from banditmesh.live.member import agents, ledger, lives, outboxes, roster
@@ -77,8 +77,8 @@ BROKEN = {
     ),
     "tickets are not closed": (ledger.Ledger, "apply", "self.tickets.close(draft.closing)", "pass"),
     "starts have the same number": (lives.Lives, "begin", "old.start + 1", "old.start"),
-    "what was refused is not offered once more": (node.Node, "_apply", "self._links.renew(", "("),
-    "what is outside of a range is used": (StatisticTable, "sums_of", " if not row.is_outside", ""),
+    "what was refused is not offered once more": (changes.Changes, "_link", "links.renew(", "("),
+    "what is outside of a range is used": (StatisticTable, "_parts_of", " if not row.is_outside", ""),
     "what is outside of a range leaves": (
         StatisticTable,
         "_use_range",
@@ -89,7 +89,7 @@ BROKEN = {
     "a new segment knows nothing": (
         agents.SegmentAgent,
         "renew",
-        "= self._sums_of(arm, self.fading is not None)",
+        "= self._table.sums_of(arm, self.fading is not None)",
         "= 0, 0.0",
     ),
     "nothing is learned of an arm that came later": (StatisticTable, "_use_range", "row.has_arm = has_arm", "pass"),
