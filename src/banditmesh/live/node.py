@@ -358,7 +358,7 @@ class Node:
             await written
 
     async def reload(self, config: NodeConfig) -> None:
-        """Go on with another configuration: arms, protocol, neighbours, `accept`, `ignore` and keys may differ.
+        """Go on with another configuration: all but what needs a restart may differ, as the docs say.
 
         Where the node refuses less than before, or has another protocol, its links are renewed: neighbours offer once
         more what it refused, and see its protocol.
