@@ -122,7 +122,10 @@ NO_MEMORY = bm.Faults(outages=bm.Outages(down=0.1, up=0.5, memory=False))
     [
         ("none", "ucb(1)+discount(0.6)", "sound", NO_MEMORY),
         ("fwa(3)", "ucb(1)", "sound", None),
-        ("fwa(3)+contested", "thompson", "sound", NO_MEMORY),
+        ("none", "thompson", "sound", NO_MEMORY),
+        ("fwa(3)+contested", "ucb(1)", "sound", NO_MEMORY),
+        # Kernels that no other quick test needs, and that take longest to compile.
+        pytest.param("fwa(3)+contested", "thompson", "sound", NO_MEMORY, marks=pytest.mark.slow),
         ("gossip(2)", "ucb(1)", "published", None),
     ],
 )
