@@ -214,3 +214,27 @@ def test_nothing_begins_on_a_node_that_has_ended_during_a_change(tmp_path):
         assert len(node._parts.tasks) == 0
 
     run(main())
+
+
+def test_change_whose_caller_waits_no_longer_is_made_whole(tmp_path):
+    async def main():
+        site = Site(tmp_path)
+        node = await a_node_with_many_rows(site, arms=[ArmSpec("red", sigma=1.0)])
+        peers = [bm.live.NeighbourConfig(name="b", address=site.address("b"))]
+        arms = [ArmSpec(arm, sigma=1.0) for arm in ("blue", "grey")]
+        ignore = [f"o{number}" for number in range(100)]
+        changes = {"protocol": bm.Flooding(3), "trust": TrustConfig(trim=1), "neighbours": peers, "ignore": ignore}
+        config = msgspec.structs.replace(node.config, arms=arms, **changes)
+        change = asyncio.create_task(node.reload(config))
+        while node.config is not config:
+            await asyncio.sleep(0)
+        change.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await change
+        await node._parts.walked()
+        state = node.state()
+        assert [arm.name for arm in state.arms] == ["blue", "grey"]
+        assert (state.protocol, state.trust.trim, [peer.name for peer in node.peers()]) == ("flooding(3)", 1, ["b"])
+        await node.leave()
+
+    run(main())

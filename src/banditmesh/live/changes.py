@@ -8,13 +8,16 @@ over.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Final, TypeAlias
 
 from msgspec.structs import replace
 
 from .. import checks
-from ..errors import InputError
+from ..errors import InputError, NodeError
 from ..protocols import notation
 from .certificates import ACCEPTED
 from .config import NeighbourConfig, NodeConfig
@@ -63,7 +66,15 @@ class Changes:
                 config = edit(self._parts.config)
                 for edit_later in later:
                     config = edit_later(config)
-                await self._apply(config, reads_keys)
+                steps = self._apply(config, reads_keys)
+                try:
+                    for _ in steps:
+                        await self._parts.walked()
+                except asyncio.CancelledError:
+                    # The caller waits no longer; but what stands in the configuration must hold.
+                    with suppress(NodeError):
+                        deque(steps, maxlen=0)
+                    raise
         finally:
             del self._waiting[edit]
 
@@ -85,7 +96,8 @@ class Changes:
         for later in self._waiting.values():
             later.append(edit)
 
-    async def _apply(self, config: NodeConfig, reads_keys: bool) -> None:
+    def _apply(self, config: NodeConfig, reads_keys: bool) -> Iterator[None]:
+        """Let a configuration hold; between two steps the table is walked."""
         parts, old, member = self._parts, self._parts.config, self._parts.member
         _check_fixed(old, config)
         member.check_bandits(config.bandit_specs(), config.trust.trim)
@@ -105,12 +117,12 @@ class Changes:
             member.set_protocol(config.protocol, config.max_ttl)
             parts.exchange.protocol = notation.write(config.protocol)
             reasons.append("another protocol")
-        await parts.walked()
+        yield
         if config.trust.trim < old.trust.trim:
             member.set_trim(config.trust.trim)
         if config.bandit_specs() != old.bandit_specs():
             member.set_bandits(parts.config.bandit_specs())
-            await parts.walked()
+            yield
         if config.trust.trim > old.trust.trim:
             # Not before all arms are those that can be tested.
             member.set_trim(config.trust.trim)
