@@ -37,7 +37,7 @@ def hear(
     Returns
     -------
     dict or None
-        None if it takes more pulls, or if nobody can say when it is over.
+        None if it takes more pulls, or if it is not known when it is over.
 
     Examples
     --------

@@ -52,7 +52,7 @@ from .template import absorption_note, refuse_live
 from .transport.identity import KeyFiles, contexts, expiry_warning
 
 ACCEPT: Final = ("neighbours", "members")
-#: The most liars that may be borne: with two others and more for each, no node knows as many.
+#: The most liars that may be withstood: no node knows the more than two others that each of them takes.
 MAX_TRIM: Final = 10_000
 LOGS: Final = ("plain", "json")
 LEVELS: Final = ("debug", "info", "warning", "error")

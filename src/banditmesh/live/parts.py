@@ -203,8 +203,8 @@ class Parts:
             try:
                 self.board.post(data)
             except NoticeError as error:
-                # Its authority is not trusted any more. Whom it expelled stays expelled, and what it retired, which is
-                # stored apart, stays retired.
+                # Its authority is not trusted any more. Members that it expelled stay expelled, and what it retired,
+                # which is stored apart, stays retired.
                 note(LOG, logging.WARNING, "stored notice is not passed on any more", reason=error)
                 with suppress(NoticeError):
                     self.board.remember(data)

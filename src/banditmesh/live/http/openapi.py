@@ -90,8 +90,8 @@ class OriginView(Struct, frozen=True):
 class TrustView(Struct, frozen=True):
     """How far a node trusts others, with the sums over all origins.
 
-    `signatures` is "required", "accepted" or, in a plain mesh, "none". `trim` is how many liars it bears. `origins` has
-    the first hundred, those first of which most is left out, unsigned or expired.
+    `signatures` is "required", "accepted" or, in a plain mesh, "none". `trim` is how many liars it withstands.
+    `origins` has the first hundred, those first of which most is left out, unsigned or expired.
     """
 
     signatures: str = "none"

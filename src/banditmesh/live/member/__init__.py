@@ -553,7 +553,7 @@ class Member:
     # Changes while it runs
 
     def check_bandits(self, bandits: Sequence[BanditSpec], trim: int | None = None) -> None:
-        """Refuse bandits that the node cannot have now, or not if it is to bear this many liars."""
+        """Refuse bandits that the node cannot have now, or not if it is to withstand this many liars."""
         self._bandits.check(bandits, trim)
 
     def set_bandits(self, bandits: Sequence[BanditSpec]) -> None:

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from ...core.trimming import merged
 
-#: How often an arm is worked out anew where the bandit forgets: after this part of the half-life, and so many seconds.
+#: How long what was worked out holds where the bandit forgets: this part of the half-life, but at least these seconds.
 PART_OF_HALF_LIFE: Final = 1e-3
 LEAST_SECONDS: Final = 1.0
 

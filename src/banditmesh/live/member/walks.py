@@ -1,4 +1,4 @@
-"""Walks of the table: work on so many rows that the event loop could not wait for all of it in one step.
+"""Walks of the table: work on too many rows for a single step of the event loop.
 
 A walk is an iterator that says after each bit of work how many rows that took; between two bits everything is as sound
 as before and after. Of each walk a piece is done at once, and what is left in later pieces, one walk after the other.

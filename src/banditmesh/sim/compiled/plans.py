@@ -165,7 +165,7 @@ def outline(packed: Packed, rule: Rule, n_parts: int, stop: Stop) -> Outline | N
 def _outlined(
     packed: Packed, rule: Rule, n_parts: int, n_learners: float, n_sent: float, is_bound: bool = False
 ) -> Outline:
-    """A plan with so many learners, whose messages are each sent so often."""
+    """A plan with this many learners, whose messages are each sent this often."""
     n_slots, n_holders = len(packed.agents.arms), int(np.diff(packed.holder_starts).max())
     by_rank = 4.0 * n_learners > WIDE_BUDGET and n_holders <= MAX_RANKS
     of_slots = 4.0 + (4.0 * n_parts + (16.0 if _counts_ended(rule) else 8.0)) * rule.reach

@@ -242,7 +242,7 @@ def spread_by_sets(
             n_senders = 0
         if n_senders > 0:
             row = 0 if network.is_static else t - network.first_round
-            # Of the last hop nobody is asked to send back, nor is there a round after the last one.
+            # Nothing is sent back after the last hop, and there is no round after the last one.
             later = row if network.is_static or hop == rule.reach or t == rule.horizon else row + 1
             n_sent = send_by_sets(n_senders, starts[row], bits[row], bits[later], sets) - n_back
             if asks_each:

@@ -1,7 +1,7 @@
 """The fates of messages of which there is one copy at a time, as by gossip with a fan-out of 1.
 
-The same as `spread`, unless something fails or links are counted. Nobody but those whom the copy has met has seen the
-message, so that a short list tells whether an agent has. Several messages go from hop to hop together: what is drawn
+The same as `spread`, unless something fails or links are counted. Only agents that the copy has met have seen the
+message, so a short list tells whether an agent has. Several messages go from hop to hop together: what is drawn
 for them is drawn at once, and a processor need not wait for one message before it looks at the next.
 """
 
