@@ -9,6 +9,7 @@ from members import ALL, counted, hear, known, make, observe, taken
 
 import banditmesh as bm
 from banditmesh.core import Copy, Message, Place
+from banditmesh.live.certificates import ACCEPTED
 from banditmesh.live.disk import Life, Stored, schema
 from banditmesh.live.disk.schema import UnusableError
 from banditmesh.live.member import ArmSpec
@@ -258,6 +259,13 @@ def test_earlier_life_comes_back_with_the_full_ttl_to_all_links():
     hear(member, "p", ("n", 1, "red", 3, 1.5, 4), ("n", 1, "red", 2, 1.0, 4))
     assert counted(member, "heard_news", "heard_stale", "heard_extended") == (1, 2, 0)
     assert taken(member, "q") == []
+
+
+def test_where_there_are_keys_it_believes_of_itself_only_what_is_signed_though_unsigned_ones_are_accepted():
+    member = make(epoch=2, links="p", signatures=ACCEPTED)
+    hear(member, "p", ("n", 1, "red", 1, 0.5, 4), ("n", 2, "red", 1, 0.5, 4), ("o", 1, "red", 1, 0.5, 4))
+    assert counted(member, "refused_unsigned", "heard_unsigned", "heard_proofs") == (2, 1, 0)
+    assert [entry.key for entry in member.entries()] == [("o", 1, "red")]
 
 
 def test_what_it_told_itself_is_stale():

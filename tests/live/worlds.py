@@ -723,7 +723,8 @@ class World:
 
     def check_convergence(self):
         """Promises 2 and 3: everybody in reach has what each origin told last, and origins have back what they lost."""
-        nodes = {machine.name: machine.process.node for machine in self.machines}
+        processes = {machine.name: machine.process for machine in self.machines}
+        nodes = {name: process.node for name, process in processes.items()}
         tables = {name: table_of(node) for name, node in nodes.items()}
         signers = self.machines[0].keys().signers if self.is_signed else [AUTHORITIES[0].signer]
         known = [one.id for one in signers]
@@ -755,16 +756,16 @@ class World:
                     if there != value and (key[1] == epoch or there < value):
                         raise Violation(f"{other} has {there} of {key}, {name} told {value}")
             for link in self.links:
-                if name in link and not self.has_version_1:
+                if name in link:
                     [other] = link - {name}
+                    rows = rows_of(nodes[other])
                     for key, value in tables[other].items():
                         is_gone = self.rotates and key[:2] in self.oracle.retired
+                        # Of itself a node with keys believes only what is signed. What it told before it had any, and
+                        # lost, or what a relay of version 1 has stripped, stays with others and does not come back.
+                        is_gone |= processes[name].is_signed and not rows[key][1]
                         if key[0] == name and stands_for.get(key, (0, 0.0)) < value and not is_gone:
                             raise Violation(f"{name} has {stands_for.get(key)} of {key}, its neighbour {other} {value}")
-
-    @property
-    def has_version_1(self):
-        return any(machine.version == 1 for machine in self.machines)
 
     def in_reach(self, name, arm):
         """Who is within reach of a name: so many hops, and for FwA through inner nodes without the arm.
