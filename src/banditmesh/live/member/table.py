@@ -29,36 +29,40 @@ Whether a statistic passes is decided by the core: by `relay` of the protocol, `
 courier is not used: that queues messages, each of which is seen once, and here a row waits with what it holds when its
 turn comes.
 
-How rows are kept is in `Rows`, and which keys there may be in `Roster`. Whatever is refused is counted by its reason.
+Which keys there may be is in `Roster`. Whatever is refused is counted by its reason.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator
 from copy import copy
-from itertools import chain
+from itertools import chain, islice
 from operator import attrgetter
-from typing import Final
+from typing import Final, TypeVar
 
 from ...core import Fate, fate_of
 from ...protocols.base import AnyProtocol, Protocol
 from ..certificates import REQUIRED, UNSIGNED, Certificates
-from ..forgetting import TimeOfDay
+from ..forgetting import NO_PART, Fading, Part, TimeOfDay
 from ..names import MAX_COUNT, MAX_REWARD, OWN_ENTRIES, Caps
 from ..statistics import (
     CERTIFICATE_BYTES,
     NOTHING,
     SIGNATURE_BYTES,
     Entry,
+    Key,
     Known,
     Statistic,
     Values,
     why_refused,
 )
 from .outboxes import EXTENDED, MEMORY, NEWS, OFFER, LiveChances, Outboxes
-from .rows import Rows
+from .roster import Roster
 from .walks import BIT
+
+_Thing = TypeVar("_Thing")
 
 RELAYED: Final = Fate.RELAYED
 #: What becomes of news is counted under these names.
@@ -70,7 +74,7 @@ FATES: Final = {
 }
 
 
-class StatisticTable(Rows):
+class StatisticTable:
     """The table of one node.
 
     Parameters
@@ -97,9 +101,13 @@ class StatisticTable(Rows):
         The ids of unknown certificates by which something was signed, since it was last emptied.
     heard : list
         What is to be learned, and has not been yet.
+    fadings : dict
+        By arm, of those that the node forgets: the scale in which its weights are kept.
     proofs : dict
         By arm, the largest statistic of the node's present life that it did not tell: it has told it all the same,
         before its state became an older copy.
+    told : dict
+        By arm, what the present life told.
     epoch : int
         The present life; -1 before the first.
     full_ttl : int
@@ -117,20 +125,31 @@ class StatisticTable(Rows):
         signatures: str = UNSIGNED,
         time: TimeOfDay | None = None,
     ) -> None:
-        super().__init__(node, outboxes, caps, TimeOfDay() if time is None else time)
         self.certificates = certificates
         self.signatures = signatures
         self.fell: set[str] = set()
         self.unknown: dict[bytes, None] = {}
         self.heard: list[tuple[str, int, str, float, float]] = []
+        self.fadings: dict[str, Fading] = {}
+        self._time = TimeOfDay() if time is None else time
+        #: Of rows that count by weight: when they count as seen, and what they add to what is known.
+        self._faded: dict[Known, tuple[float, Part]] = {}
         self.proofs: dict[str, Statistic] = {}
+        self.told: dict[str, Known] = {}
+        self.roster = Roster(node, caps)
         self.epoch = -1
         self.full_ttl = 0
         self._n_targets: int | None = None
+        self._node = node
+        self._outboxes = outboxes
         self._chances = chances
         self._most_proofs = caps.entries_per_origin
         self._counters = counters
-        #: The ranges of rewards of the arms that the node has, of those that have one.
+        self._rows: dict[Key, Known] = {}
+        #: By arm: its rows, so that a change of an arm costs what it changes.
+        self._of_arm: dict[str, list[Known]] = {}
+        #: The arms that the node has, and the ranges of rewards of those that have one.
+        self._held: set[str] = set()
         self._ranges: dict[str, tuple[float, float]] = {}
         #: Those of them of which something was refused.
         self._out_of_range: set[str] = set()
@@ -138,6 +157,9 @@ class StatisticTable(Rows):
         self._max_ttl = 0
         #: What the relay rule says of a ttl, inverted (~ttl) if the node has the arm; empty if it draws.
         self._fates: dict[int, int] = {}
+        #: The rows that are dirty, in the order in which they became it.
+        self._dirty: dict[Known, None] = {}
+        self._removed: dict[Key, None] = {}
 
     # What the rules depend on
 
@@ -464,6 +486,22 @@ class StatisticTable(Rows):
             # What came first by a longer way, and went no further, is passed on only now: news to the neighbours.
             self._outboxes.put(row, EXTENDED if passed else NEWS, peer, self._n_targets)
 
+    def _fade(self, row: Known) -> Part:
+        """What a row that has changed adds to what is known by weight, beyond what it added before."""
+        _, before = self._faded.get(row, (0.0, NO_PART))
+        part = self._see(row, min(row.stamp, self._time.horizon))
+        return Part(part.weight - before.weight, part.total - before.total)
+
+    def _see(self, row: Known, seen: float) -> Part:
+        # What has no stamp is of an origin without a memory, and says nothing about when.
+        part = self.fadings[row.key[2]].part(row.weight, row.weighted_total, seen) if row.stamp else NO_PART
+        self._faded[row] = seen, part
+        return part
+
+    def look_anew(self) -> None:
+        """The node's clock was set: when rows count as seen is judged by it once more; all arms must be summed anew."""
+        self._faded.clear()
+
     def _refuse_range(self, arm: str) -> None:
         """Count what the range of an arm does not allow."""
         self._counters["refused_reward_range"] += 1
@@ -474,6 +512,11 @@ class StatisticTable(Rows):
         row.ttl = self.full_ttl
         self._mark_dirty(row)
         self._outboxes.put(row, MEMORY)
+
+    def _mark_dirty(self, row: Known) -> None:
+        """A row has changed, and is to be stored."""
+        row.is_dirty = True
+        self._dirty[row] = None
 
     def _fate(self, has_arm: bool, ttl: int) -> int:
         """What becomes of news with `ttl` hops left, by the protocol's rule."""
@@ -487,7 +530,45 @@ class StatisticTable(Rows):
             self._fates[~ttl if has_arm else ttl] = fate
         return fate
 
-    # What was stored, what moves, and what leaves
+    # Rows
+
+    def _add(self, origin: str, epoch: int, arm: str) -> Known:
+        key = self.roster.enter(origin, epoch, arm)
+        row = self._rows[key] = Known(key, arm in self._held, origin == self._node)
+        self._of_arm.setdefault(key[2], []).append(row)
+        if self._removed:
+            self._removed.pop(key, None)
+        return row
+
+    def _is_there(self, row: Known) -> bool:
+        """Whether a row has not left."""
+        return self._rows.get(row.key) is row or self.told.get(row.key[2]) is row
+
+    def _remove(
+        self, rows: Iterable[Known], goes: Callable[[Known], bool], left: Callable[[str], None]
+    ) -> Iterator[int]:
+        """Let rows leave that go when their turn comes; `left` is called with the arm of each that has. A walk."""
+        by_arm: dict[str, list[Known]] = {}
+        for row in rows:
+            by_arm.setdefault(row.key[2], []).append(row)
+        for arm, some in by_arm.items():
+            for start in range(0, len(some), BIT):
+                gone = {row for row in some[start : start + BIT] if self._rows.get(row.key) is row and goes(row)}
+                of_arm = self._of_arm.pop(arm, [])
+                for row in gone:
+                    self._forget(row)
+                if others := [row for row in of_arm if row not in gone]:
+                    self._of_arm[arm] = others
+                left(arm)
+                yield len(gone) + len(of_arm) // 4
+
+    def _forget(self, row: Known) -> None:
+        self.roster.leave(*row.key)
+        del self._rows[row.key]
+        self._outboxes.discard(row)
+        self._dirty.pop(row, None)
+        self._faded.pop(row, None)
+        self._removed[row.key] = None
 
     def _keep_proof(self, one: Statistic) -> None:
         """Hear something of the present life that it does not know to have told."""
@@ -599,7 +680,53 @@ class StatisticTable(Rows):
             yield len(self._rows) // 8
             yield from self._remove(gone, lambda row: self.roster.is_unwanted(*row.key[:2]), left)
 
-    # Looking
+    # Looking, and storing
+
+    def rows(self) -> Iterable[Known]:
+        """All that may be offered: what was told, and all entries."""
+        return chain(self.told.values(), self._rows.values())
+
+    def sums_of(self, arm: str, by_weight: bool = False) -> tuple[float, float]:
+        """All that the table knows of an arm: count and sum, rounded once.
+
+        With `by_weight`, weight and weighted total, in the arm's scale as it is now.
+        """
+        parts = [part for _, part in self._parts_of(arm, by_weight)]
+        weights = (part[0] for part in parts)
+        return math.fsum(weights) if by_weight else sum(weights), math.fsum(part[1] for part in parts)
+
+    def by_origin(self, arm: str, by_weight: bool = False) -> dict[str, tuple[float, float]]:
+        """The same by origin, all its lives together; the node itself with its earlier lives."""
+        parts: dict[str, list[tuple[float, float]]] = {}
+        for row, part in self._parts_of(arm, by_weight):
+            parts.setdefault(row.key[0], []).append(part)
+        return {
+            name: some[0] if len(some) == 1 else (sum(part[0] for part in some), math.fsum(part[1] for part in some))
+            for name, some in parts.items()
+        }
+
+    def _parts_of(self, arm: str, by_weight: bool) -> list[tuple[Known, tuple[float, float]]]:
+        """The rows of an arm that are in use, with their counts and sums, or weights and weighted totals."""
+        rows = [row for row in self._of_arm.get(arm, ()) if not row.is_outside]
+        if not by_weight:
+            return [(row, (row.count, row.total)) for row in rows]
+        for row in self._of_arm.get(arm, ()):
+            if row.is_outside:
+                self._faded.pop(row, None)
+        horizon, faded = self._time.horizon, self._faded
+        return [(row, self._see(row, faded[row][0] if row in faded else min(row.stamp, horizon))) for row in rows]
+
+    def entries(self) -> list[Entry]:
+        """All entries, as they are stored."""
+        return [row.entry() for row in self._rows.values()]
+
+    def n_rows_of(self, arm: str) -> int:
+        """How many rows an arm has."""
+        return len(self._of_arm.get(arm, ()))
+
+    def n_origins(self, arm: str) -> int:
+        """How many other nodes the table has something of an arm from."""
+        return len({row.key[0] for row in self._of_arm.get(arm, ()) if not row.is_outside} - {self._node})
 
     def signed_by_origin(self) -> dict[str, tuple[int, int, int]]:
         """By other origin: how many entries are signed, how many are not, and of how many the certificate has ended."""
@@ -620,3 +747,28 @@ class StatisticTable(Rows):
     def outside_by_arm(self) -> dict[str, int]:
         """How many entries of each arm are outside of its range, and unused; only of arms that have some."""
         return dict(Counter(row.key[2] for row in self._rows.values() if row.is_outside)) if self._ranges else {}
+
+    def take_dirty(self, most: int) -> tuple[list[Entry], list[Key]]:
+        """Some entries that were changed, and keys that were removed, since they were last taken."""
+        rows, removed = _pop(self._dirty, most), _pop(self._removed, most)
+        for row in rows:
+            row.is_dirty = False
+        return [row.entry() for row in rows], removed
+
+    def give_back(self, entries: Iterable[Entry], removed: Iterable[Key]) -> None:
+        """What was taken could not be stored: it is to be taken again."""
+        for entry in entries:
+            if entry.key in self._rows:
+                self._mark_dirty(self._rows[entry.key])
+        self._removed.update(dict.fromkeys(key for key in removed if key not in self._rows))
+
+
+def _pop(things: dict[_Thing, None], most: int) -> list[_Thing]:
+    """Take the first of an ordered set. All at once give their memory back."""
+    first = list(islice(things, most))
+    if len(first) == len(things):
+        things.clear()
+    else:
+        for one in first:
+            del things[one]
+    return first
