@@ -34,11 +34,9 @@ def attack(address, files, make):
             for frame in make(x):
                 await connection.write(frame)
             await connection.write(codec.encode_ping(1))
-            splitter = codec.Splitter()
-            while not any(
-                isinstance(codec.decode(frame), codec.Pong) for frame in splitter.feed(await connection.read())
-            ):
-                pass
+            frames = []
+            while not any(isinstance(codec.decode(frame), codec.Pong) for frame in frames):
+                frames = x.splitter.feed(await connection.read())
 
     run(main())
 

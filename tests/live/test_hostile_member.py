@@ -53,10 +53,10 @@ class Hostile:
         return connection
 
     async def link(self):
-        """Connect, say hello, and wait for the answer."""
+        """Connect, say hello, and wait for the answer; `splitter` has the beginning of a frame that came with it."""
         connection = await self.dial(HELLO)
-        splitter = codec.Splitter()
-        while not (frames := splitter.feed(await connection.read())):
+        self.splitter = codec.Splitter()
+        while not (frames := self.splitter.feed(await connection.read())):
             pass
         assert codec.decode(frames[0]).node == "a"
         return connection

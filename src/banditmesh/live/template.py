@@ -96,8 +96,8 @@ def template(mesh: str = "mesh", node: str = "node", law: str = "bernoulli") -> 
 
     Examples
     --------
-    >>> print(template("shop", "berlin").splitlines()[4])
-    mesh = "shop"
+    >>> next(line for line in template("shop", "berlin").splitlines() if line and not line.startswith("#"))
+    'mesh = "shop"'
     """
     check_name("mesh", mesh)
     check_name("node", node)
