@@ -108,7 +108,7 @@ def needed(problem: bm.Problem, protocol: bm.Protocol, part_of: Int32s) -> float
 
 
 def at_random(links: Links, n_parts: int) -> Int32s:
-    """Equal parts, whoever is linked to whom."""
+    """Equal parts, whatever the links."""
     parts = np.arange(links.n_agents, dtype=np.int32) % n_parts
     return np.random.default_rng(SEED).permutation(parts)
 

@@ -95,7 +95,7 @@ HELD_OUT = (
     Size("er", 100_000, 50, 20, "fwa(4)", 60),
 )
 REPEATS = 3
-#: Of what takes so many bytes, a half is far: the rest is in a processor's own caches.
+#: Of what takes this number of bytes, half is far: the rest is in a processor's own caches.
 NEAR_BYTES = 2.0**20
 
 
