@@ -26,7 +26,7 @@ def over(rows: Rows, key: str, wanted: Mapping[str, Any], beside: Mapping[str, A
 
 
 def first(rows: Rows, beginning: str) -> float | None:
-    """The seconds of the start-up row that begins so."""
+    """The seconds of the row that begins so."""
     return next((row["seconds"] for row in rows if str(row.get("what", "")).startswith(beginning)), None)
 
 
@@ -325,6 +325,13 @@ GOALS: tuple[tuple[str, str, float, str, Callable[[Rows], float | None]], ...] =
             lambda rows, name=f"replay a log, thompson, {protocol}: a replicate": one(rows, "by", what=name),
         )
         for protocol in ("none", "irs", "fwa(4)", "flooding(4)")
+    ),
+    (
+        "Frontier of 203 coins, 111 agents, s of CPU (61 before, and 169 on another machine)",
+        "users",
+        90.0,
+        "at most",
+        lambda rows: first(rows, "frontier"),
     ),
     (
         "The page's slowest answer while 1,000 agents run, s",
