@@ -15,6 +15,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Annotated, Any, Final
 
@@ -50,6 +51,8 @@ BACKUP: Final = "backup"
 LONGEST: Final = 1 << 20
 _SHIFT: Final = 1 << 63
 
+_ENCODE: Final = msgspec.msgpack.Encoder().encode
+
 _Int = Annotated[int, Meta(ge=-_SHIFT, le=_SHIFT - 1)]
 _Natural = Annotated[int, Meta(ge=0, le=_SHIFT - 1)]
 _Count = Annotated[int, Meta(ge=0, le=MAX_COUNT)]
@@ -79,27 +82,35 @@ class SqlTable:
     n_key: int
     row: Any
 
-    @property
+    @cached_property
     def create(self) -> str:
         """The statement that makes it."""
         columns = ", ".join(f"{column} NOT NULL" for column in (*self.columns, "checksum INTEGER"))
         return f"CREATE TABLE {self.name} ({columns}, PRIMARY KEY ({', '.join(self.keys)})) WITHOUT ROWID"
 
-    @property
+    @cached_property
     def keys(self) -> list[str]:
         """The names of the key's columns."""
         return [column.split()[0] for column in self.columns[: self.n_key]]
 
     def put(self, db: sqlite3.Connection, rows: Iterable[tuple[Any, ...]]) -> None:
         """Write rows; each replaces the one of the same key."""
-        marks = ", ".join("?" * (len(self.columns) + 1))
-        rows = list(rows)
-        sealed = ((*row, checksum) for row, checksum in zip(rows, self._checksums(rows), strict=True))
-        db.executemany(f"INSERT OR REPLACE INTO {self.name} VALUES ({marks})", sealed)
+        if rows := list(rows):
+            sealed = ((*row, checksum) for row, checksum in zip(rows, self._checksums(rows), strict=True))
+            db.executemany(self._put, sealed)
 
     def remove(self, db: sqlite3.Connection, keys: Iterable[tuple[Any, ...]]) -> None:
         """Delete rows by their keys."""
-        db.executemany(f"DELETE FROM {self.name} WHERE {' AND '.join(f'{key} = ?' for key in self.keys)}", keys)
+        if keys := list(keys):
+            db.executemany(self._remove, keys)
+
+    @cached_property
+    def _put(self) -> str:
+        return f"INSERT OR REPLACE INTO {self.name} VALUES ({', '.join('?' * (len(self.columns) + 1))})"
+
+    @cached_property
+    def _remove(self) -> str:
+        return f"DELETE FROM {self.name} WHERE {' AND '.join(f'{key} = ?' for key in self.keys)}"
 
     def clear(self, db: sqlite3.Connection) -> None:
         """Delete all rows."""
@@ -125,8 +136,8 @@ class SqlTable:
         return checked
 
     def _checksums(self, rows: list[tuple[Any, ...]]) -> list[int]:
-        begin, encode, crc = zlib.crc32(self.name.encode()), msgspec.msgpack.Encoder().encode, zlib.crc32
-        return [crc(encode(row), begin) for row in rows]
+        begin, crc = zlib.crc32(self.name.encode()), zlib.crc32
+        return [crc(_ENCODE(row), begin) for row in rows]
 
 
 ABOUT: Final = SqlTable("about", ("mesh TEXT", "node TEXT", "kind TEXT"), 2, tuple[_Text, _Text, _Text])
@@ -344,7 +355,8 @@ def write(db: sqlite3.Connection, changes: Changes) -> None:
         for table in (OWN, STARTS, CLOSED, OPEN_TICKETS):
             table.clear(db)
     STARTS.remove(db, [(start,) for start in changes.forgotten_starts])
-    db.executemany("DELETE FROM closed WHERE start = ?", [(start,) for start in changes.forgotten_starts])
+    if changes.forgotten_starts:
+        db.executemany("DELETE FROM closed WHERE start = ?", [(start,) for start in changes.forgotten_starts])
     CLOSED.remove(db, changes.forgotten_closed)
     if changes.forgotten_caller_keys:
         db.execute("DELETE FROM caller_keys WHERE number <= ?", (changes.forgotten_caller_keys,))

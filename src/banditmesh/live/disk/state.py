@@ -162,6 +162,7 @@ class Store:
 
     def __init__(self, folder: Path, mesh: str, node: str, lock: Lock, executor: Executor | None) -> None:
         self.folder = folder
+        self._path = folder / FILE
         self._mesh, self._node = mesh, node
         self._lock = lock
         #: None once it is closed, and as long as there has been no room on the disk to open it for writing.
@@ -225,7 +226,7 @@ class Store:
 
     def _connect(self) -> sqlite3.Connection:
         """Open the file for writing, and make it if it is not there."""
-        path = self.folder / FILE
+        path = self._path
         if not path.exists():
             _make(path, self._mesh, self._node)
         make_private(self.folder)
@@ -241,13 +242,13 @@ class Store:
         mesh, node, _ = schema.identify(db)
         if (mesh, node) != (self._mesh, self._node):
             raise StoreError(
-                f"{self.folder / FILE} belongs to node {node!r} of mesh {mesh!r}, not to node {self._node!r} of mesh "
+                f"{self._path} belongs to node {node!r} of mesh {mesh!r}, not to node {self._node!r} of mesh "
                 f"{self._mesh!r}; name another state folder, or start with --new-life, which moves it aside"
             )
 
     def load(self) -> Stored | None:
         """Everything that was stored; None if no life has begun here."""
-        path = self.folder / FILE
+        path = self._path
         with self._mutex, _plainly(path):
             self._require_open()
             if self._db is not None:
@@ -358,10 +359,10 @@ class Store:
                     if db is not None and db.in_transaction:
                         db.execute("ROLLBACK")
                 if isinstance(error, UnusableError):
-                    raise StoreError(f"{self.folder / FILE} {error}; {_WAY_OUT}") from None
+                    raise StoreError(f"{self._path} {error}; {_WAY_OUT}") from None
                 if isinstance(error, sqlite3.Error | OSError):
                     self._is_suspect = True
-                    raise StoreError(f"cannot write {self.folder / FILE}: {_reason(error)}") from None
+                    raise StoreError(f"cannot write {self._path}: {_reason(error)}") from None
                 raise
 
     def _recover(self, db: sqlite3.Connection) -> None:
@@ -370,7 +371,7 @@ class Store:
         An error while syncing may have lost what an earlier save wrote to the log without syncing, and what stands
         behind a gap in the log is lost with it. So after an error the log is brought into the file first.
         """
-        if (self.folder / FILE).stat().st_ino != self._inode:
+        if os.stat(self._path).st_ino != self._inode:
             raise OSError(None, "another file has replaced it; stop the node, and start it again")
         if self._is_suspect:
             if db.in_transaction:
