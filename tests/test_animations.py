@@ -22,7 +22,9 @@ from banditmesh.animations import (
     sites,
     trace_document,
 )
+from banditmesh.animations.hearing import hear
 from banditmesh.networks.communities import communities
+from banditmesh.protocols.notation import as_protocol
 from banditmesh.sim.simulation import Round
 
 ARMS = {"red": bm.arms.Bernoulli(0.7), "blue": bm.arms.Bernoulli(0.4)}
@@ -204,6 +206,57 @@ def test_frames_add_up_to_the_result(text):
         trace = bm.simulate(problem, text, horizon=20, seed=3, trace=True).trace
         pairs = {(event.receiver, event.origin) for event in trace if event.learned and event.arm == 2}
         assert heard[0] == [sum(receiver == v for receiver, _ in pairs) for v in range(10)]
+
+
+def heard_of(frames, horizon, n_agents):
+    """Of how many holders each agent has learned, round by round."""
+    changes = {frame["round"]: frame["heard"] for frame in frames}
+    now, found = [0] * n_agents, []
+    for t in range(1, horizon + 1):
+        [pairs] = changes.get(t, [[]])
+        for agent, number in zip(pairs[::2], pairs[1::2], strict=True):
+            now[agent] = number
+        found.append(list(now))
+    return found
+
+
+@pytest.mark.parametrize("text", ["irs", "fwa(3)", "flooding(4)", "fwa(4)+growth(0.5)", "flooding(3)+contested"])
+@pytest.mark.parametrize("policy", ["ucb(1)", "ucb(1)+discount(0.8)"])
+def test_a_plan_says_who_has_heard_of_whom_as_stepping_does(text, policy):
+    rng = np.random.default_rng(0)
+    for seed in range(5):
+        # Some of these fall into components, and have agents without any link.
+        n_agents, n_arms, horizon = int(rng.integers(2, 9)), int(rng.integers(1, 4)), 25
+        network = nx.gnp_random_graph(n_agents, 0.4, seed=seed)
+        problem = bm.Problem.random(network, n_arms=n_arms, per_agent=int(rng.integers(1, n_arms + 1)), seed=seed)
+        settings = {"policy": policy, "horizon": horizon, "seed": seed, "every": rng.integers(1, 4, n_agents).tolist()}
+        for arm in [one for one in problem.arms if problem.holders[one]]:
+            recorder, simulation = (
+                Recorder(problem, horizon=horizon, arms=[arm]),
+                bm.Simulation(problem, text, **settings),
+            )
+            while not simulation.is_over:
+                recorder.add(simulation.step())
+            # No pull may be stepped through.
+            found = hear(problem, as_protocol(text), arm, max_pulls=0, **settings)
+            theirs = recorder.document()
+            assert [found[key] for key in ("arms", "holders")] == [theirs[key] for key in ("arms", "holders")]
+            assert heard_of(found["frames"], horizon, n_agents) == heard_of(theirs["frames"], horizon, n_agents)
+
+
+def test_what_is_not_planned_is_stepped_through_or_left():
+    problem = bm.Problem.random(bm.networks.ring(4), n_arms=2, per_agent=2, seed=0)
+    settings = {"horizon": 20, "seed": 0}
+    window = {**settings, "policy": "ucb(1)+window(5)"}
+    assert hear(problem, bm.FwA(2), 0, max_pulls=0, **window) is None
+    found = hear(problem, bm.FwA(2), 0, max_pulls=80, **window)
+    assert heard_of(found["frames"], 20, 4)[-1] == [2, 2, 2, 2]
+    dynamic = bm.Problem.random(bm.networks.EdgeMarkovian(bm.networks.ring(4), 0.5, 0.5), n_arms=2, per_agent=2, seed=0)
+    lossy = {**settings, "faults": bm.Faults(loss=0.5)}
+    assert hear(dynamic, bm.FwA(2), 0, max_pulls=80, **settings) is None
+    assert hear(problem, bm.FwA(2), 0, max_pulls=80, **lossy) is None
+    assert hear(problem, bm.FwA(2), 0, max_pulls=80, rules="published", **settings) is None
+    assert hear(problem, bm.Gossip(2), 0, max_pulls=80, **settings) is None
 
 
 def test_links_of_a_dynamic_network_appear_and_vanish():

@@ -269,9 +269,8 @@ def frames_of(told):
 def test_frames_that_are_told_at_a_time_are_bounded(monkeypatch, tmp_path):
     monkeypatch.setattr(desk, "TELL_EVERY", 0.0)
     monkeypatch.setattr(desk, "SHORT", 0)
-    monkeypatch.setattr(desk, "MAX_HEARING", 0)
     told = []
-    chosen = {**ENDLESS, "horizon": "60"}
+    chosen = {**ENDLESS, "horizon": "60", "protocols": "gossip(2)"}
     answer = Desk(told.append).record(chosen, tmp_path, [], "1")
     frames = frames_of(told)
     assert answer["round"] == 60

@@ -7,7 +7,7 @@ of the drawing's nodes and links, since most of them change all the time.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -43,7 +43,7 @@ def load_document(
     horizon : int, optional
         How many rounds the run has, if the result is of its beginning.
     heard : mapping, optional
-        A document of the same run's beginning, from `hearing.hear`, after which nothing new is heard.
+        What is heard in the same run's beginning, from `hearing.hear`; after it nothing new is heard.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def load_document(
     scale = {"regret": float(regrets.max()), "load": float(loads.max(initial=0.0)), "heard": []}
     arms, holders = [], []
     if heard is not None:
-        arms, holders, scale["heard"] = heard["arms"], heard["holders"], _add_heard(frames, heard["frames"])
+        arms, holders, scale["heard"] = heard["arms"], heard["holders"], _add_heard(frames, heard)
     return {
         **head("run", sites, map(tuple, drawn.tolist()), notes),
         "label": label,
@@ -109,11 +109,11 @@ def load_document(
     }
 
 
-def _add_heard(frames: list[dict[str, Any]], heard: Sequence[Mapping[str, Any]]) -> list[float]:
+def _add_heard(frames: list[dict[str, Any]], heard: Mapping[str, Any]) -> list[float]:
     """Put what is heard into the frames that cover its rounds; the most that any node hears, for each arm."""
-    most = [0.0 for _ in heard[0]["heard"]]
+    most = [0.0 for _ in heard["arms"]]
     number = 0
-    for one in heard:
+    for one in heard["frames"]:
         while number + 1 < len(frames) and frames[number]["round"] < one["round"]:
             number += 1
         into = frames[number].setdefault("heard", [[] for _ in most])

@@ -224,11 +224,11 @@ class Film:
             "regret": self._total if self._has_regret else None,
             "messages": self._messages,
             "agents": [
-                value for node in sorted(self._regretting) for value in (node, _rounded(self._mean(self._regret, node)))
+                value for node in sorted(self._regretting) for value in (node, rounded(self._mean(self._regret, node)))
             ],
             "traffic": [value for link in sorted(changed) for value in (*link, self._sent.get(link, 0))],
             "heard": [
-                [value for node in sorted(nodes) for value in (node, _rounded(self._mean(heard, node)))]
+                [value for node in sorted(nodes) for value in (node, rounded(self._mean(heard, node)))]
                 for nodes, heard in zip(self._hearing, self._heard, strict=True)
             ],
             "up": list(itertools.chain(*sorted(self._links - self._drawn_links))),
@@ -327,7 +327,7 @@ def chosen_arms(problem: Problem, arms: Sequence[Hashable] | None) -> list[Hasha
     return list(arms)
 
 
-def _rounded(value: float) -> float:
+def rounded(value: float) -> float:
     """Five digits: more cannot be seen."""
     number = float(f"{value:.5g}")
     return int(number) if number.is_integer() else number

@@ -3,6 +3,7 @@
 engine       runs replicates side by side, chunk by chunk
 packing      a run as arrays, and its traits: what decides how it is delivered
 plans        where every possible message of a static network goes
+hearing      by a plan, when agents first hear of each holder of an arm
 replicates   what all ways of delivery share; spreading, walking, merging and quiet are the four
 repeats      which rewards of a run are equal, for the published rules
 timeline, outages   the networks, and who is up, in the rounds that a chunk needs
