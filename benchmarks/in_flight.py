@@ -26,8 +26,8 @@ from typing import NamedTuple
 import numpy as np
 
 import banditmesh as bm
-from banditmesh.live.member.choosing import preferred, seen
-from banditmesh.live.member.tickets import Flights
+from banditmesh.live.member.choosing import Sight
+from banditmesh.live.member.tickets import NOT_WAITING, Flights
 from banditmesh.live.statistics import ArmSpec, policy_arms
 from banditmesh.policies.base import Estimates, Policy
 
@@ -235,18 +235,20 @@ class InFlight(Rule):
     def __init__(self, policy: Policy, n_arms: int, rng: random.Random) -> None:
         super().__init__(policy, n_arms, rng)
         self.flights = Flights(86400.0, 100_000, PATIENCE)
+        self.sight = Sight(self.specs)
 
     def gave(self, arm: int, number: int, now: float) -> None:
         self.flights.give(str(arm), number, now)
 
     def pick(self, number: int, now: float) -> int:
-        waiting = {int(arm): self.flights.waiting(arm, number, now) for arm in self.flights.arms()}
+        every = ((arm, self.flights.waiting(str(arm), number, now)) for arm in range(self.n_arms))
+        waiting = {arm: one for arm, one in every if one != NOT_WAITING}
         unknown = [arm for arm in range(self.n_arms) if not self.estimates.count[arm] and arm not in waiting]
         if unknown:
             return min(unknown, key=lambda arm: self.n_chosen[arm])
         if not self.runs:
-            return self.by_policy(number, seen(self.estimates, self.specs, waiting))
-        return preferred(lambda view: self.by_policy(number, view), self.estimates, self.specs, waiting)
+            return self.by_policy(number, self.sight.look(self.estimates, waiting))
+        return self.sight.preferred(lambda view: self.by_policy(number, view), self.estimates, waiting)
 
     def observe(self, arm: int, number: int, reward: float, now: float) -> None:
         super().observe(arm, number, reward, now)

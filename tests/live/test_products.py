@@ -12,8 +12,10 @@ import banditmesh as bm
 from banditmesh.errors import InputError
 from banditmesh.live import ArmSpec
 from banditmesh.live.member import ALREADY_COUNTED, COUNTED, REFUSED, WITHDRAWN, Observation
-from banditmesh.live.member.tickets import Flights
+from banditmesh.live.member.choosing import Sight
+from banditmesh.live.member.tickets import Flights, Waiting
 from banditmesh.live.statistics import Prior
+from banditmesh.policies.base import Estimates
 
 
 def withdraw(member, ticket, now=0.0):
@@ -208,7 +210,33 @@ def test_choices_fall_out_when_closed_lapsed_or_older_than_the_last_ones():
     flights.give("a", 7, 17.0)
     flights.begin()
     assert flights.waiting("a", 7, 17.0)[:2] == (0, 0)
-    assert flights.arms() == []
+    assert flights.changes(7, 17.0) == [("a", (0, 0, 0))]
+
+
+@pytest.mark.parametrize("patience", [7.0, None])
+def test_changes_of_flights_are_all_that_changes(patience):
+    rng = random.Random(1)
+    flights, asked = (Flights(50.0, 40, patience) for _ in range(2))
+    plain, told, now = {}, {}, 0.0
+    for number in range(1, 2000):
+        now += rng.choice((0.0, 0.1, 3.0, 60.0 * (rng.random() < 0.02)))
+        arm = rng.choice("abc") if number % 400 < 200 else "a"
+        for one in (flights, asked):
+            one.give(arm, number, now)
+        plain[number] = arm
+        for settled in rng.sample(sorted(plain), min(len(plain), rng.randrange(3))):
+            is_reward = rng.random() < 0.8
+            for one in (flights, asked):
+                one.settle(plain[settled], settled, now, is_reward)
+            del plain[settled]
+        if rng.random() < 0.01:
+            flights.begin()
+            asked.begin()
+        if rng.random() < 0.6:
+            changes = dict(flights.changes(number, now))
+            told |= changes
+            assert told == {name: asked.waiting(name, number, now) for name in told}
+    assert len(told) == 3
 
 
 def test_flights_are_a_plain_list_that_is_searched_quickly():
@@ -228,6 +256,50 @@ def test_flights_are_a_plain_list_that_is_searched_quickly():
             ages = [now - at for name, at in plain.values() if name == arm]
             n_silent = sum(age > 7.0 for age in ages)
             assert flights.waiting(arm, number, now)[:2] == (len(ages) - n_silent, n_silent)
+
+
+@pytest.mark.parametrize("lapse_reward", [None, -1.0])
+def test_a_kept_sight_is_what_a_fresh_one_sees(lapse_reward):
+    rng = random.Random(2)
+    priors, ranges = [None, Prior(mean=0.5, count=3.0)], [None, (-2.0, 5.0)]
+    for _ in range(20):
+        specs = [ArmSpec(name, sigma=1.0, prior=rng.choice(priors), reward_range=rng.choice(ranges)) for name in "abcd"]
+        estimates = Estimates([1.0] * 4, [0] * 4)
+        kept, waiting = Sight(specs, lapse_reward), {}
+        for _ in range(60):
+            for position in range(4):
+                if rng.random() < 0.3:
+                    estimates.add(position, rng.randrange(1, 5), rng.gauss(0, 3))
+                if rng.random() < 0.4:
+                    waiting.pop(position, None)
+                    n_young, n_silent = rng.randrange(3), rng.randrange(5)
+                    if n_young + n_silent:
+                        waiting[position] = Waiting(n_young, n_silent, rng.randint(0, n_silent))
+            asked = []
+            for sight in (kept, Sight(specs, lapse_reward)):
+                seen = []
+
+                def choose(view, seen=seen, known=estimates.count):
+                    mean = [value if n else 9.0 for value, n in zip(view.mean, view.count, strict=True)]
+                    variance = [view.variance(one) if n else 0.0 for one, n in enumerate(known)]
+                    seen.append((list(view.count), list(view.total), mean, list(view.inv_root), variance))
+                    return mean.index(max(mean))
+
+                seen.append(sight.preferred(choose, estimates, dict(waiting)))
+                asked.append(seen)
+            assert asked[0] == asked[1]
+
+
+def test_an_arm_that_went_and_came_back_has_its_choices_in_flight():
+    member = make(arms=coins("a", "b"))
+    for _ in range(6):
+        member.choose(0.0)
+    member.set_arms(coins("a"))
+    member.walks.finish()
+    assert [(one.name, one.n_open) for one in member.snapshot(0.5).arms] == [("a", 3)]
+    member.set_arms(coins("a", "b"))
+    member.walks.finish()
+    assert [(one.name, one.n_open) for one in member.snapshot(0.5).arms] == [("a", 3), ("b", 3)]
 
 
 def test_open_and_silent_choices_are_shown():

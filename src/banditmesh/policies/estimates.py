@@ -116,6 +116,10 @@ class Estimates:
         self.mean[position] = total / count if count else 0.0
         self.inv_root[position] = 1.0 / math.sqrt(count) if count else 0.0
 
+    def share_scatter(self, other: Estimates) -> None:
+        """Estimate variances from the same parts as another does, from now on."""
+        self._squares, self._n_parts = other._squares, other._n_parts
+
     @property
     def state(self) -> dict[str, list[Any]]:
         """All that changes, as lists of numbers."""

@@ -26,11 +26,11 @@ from ..http.openapi import MAX_NAMED, AgentView, ArmView
 from ..names import DEFAULT, agent_name, arm_name, split_arm
 from ..statistics import ArmSpec, Values, noise_of, policy_arms
 from .beliefs import Beliefs
-from .choosing import preferred
+from .choosing import Sight
 from .ledger import Ledger, Own
 from .outboxes import LiveChances
 from .table import StatisticTable
-from .tickets import Flights, Waiting
+from .tickets import NOT_WAITING, Flights, Waiting
 
 #: An arm is summed anew once its sum has been this many times what it is now.
 MAX_TAKEN_OUT: Final = 1e6
@@ -138,6 +138,9 @@ class SegmentAgent:
         self._fresh: dict[str, tuple[Any, float]] = {}
         #: By arm: the largest that the sum may have been since it was made anew.
         self._largest: list[float] = []
+        #: By position, for arms with open tickets: what is made of them; and what the policy sees, once it was asked.
+        self._waiting: dict[int, Waiting] = {}
+        self._sight: Sight | None = None
         self._is_stale = True
 
     # What changes
@@ -249,7 +252,9 @@ class SegmentAgent:
             self.beliefs.drop(kept.keys() - set(names))
         self._agent, self._specs, self._names = agent, specs, names
         self._position = {name: position for position, name in enumerate(names)}
-        self._fresh = {}
+        self._fresh, self._waiting = {}, {}
+        self.flights.tell_all()
+        self._sight = None
         self._is_stale = False
 
     # Choosing and learning
@@ -260,7 +265,7 @@ class SegmentAgent:
         positions: Sequence[int] = range(len(self._names))
         if among is not None:
             positions = sorted({self._position[arm_name(self.name, arm)] for arm in among})
-        waiting = self._waiting(n_before, uptime)
+        waiting = self._look_at_flights(n_before, uptime)
         position = agent.first_pull(positions, waiting)
         self.n_choices += 1
         clock: Any = self.n_choices
@@ -278,12 +283,10 @@ class SegmentAgent:
         self, agent: Agent, clock: Any, positions: Sequence[int], waiting: dict[int, Waiting]
     ) -> tuple[int, float | None]:
         explore = self.bandit.spec.explore
-        best = position = preferred(
-            lambda view: agent.preferred(clock, positions, view).position,
-            self._read(),
-            self._specs,
-            waiting,
-            self.bandit.spec.lapse_reward,
+        if self._sight is None:
+            self._sight = Sight(self._specs, self.bandit.spec.lapse_reward)
+        best = position = self._sight.preferred(
+            lambda view: agent.preferred(clock, positions, view).position, self._read(), waiting
         )
         if explore and self._rng.random() < explore:
             self._counters["choices_explored"] += 1
@@ -292,15 +295,15 @@ class SegmentAgent:
             return position, None
         return position, explore / len(positions) + (1.0 - explore) * (position == best)
 
-    def _waiting(self, n_choices: int, uptime: float) -> dict[int, Waiting]:
+    def _look_at_flights(self, n_choices: int, uptime: float) -> dict[int, Waiting]:
         """By position, for arms with open tickets: what is made of them."""
-        found = {}
-        for arm in self.flights.arms():
+        for arm, counts in self.flights.changes(n_choices, uptime):
             # Also of arms that the node does not have any more: what has lapsed falls out.
-            counts = self.flights.waiting(arm, n_choices, uptime)
-            if arm in self._position and counts != Waiting():
-                found[self._position[arm]] = counts
-        return found
+            if arm in self._position:
+                self._waiting[self._position[arm]] = counts
+                if counts == NOT_WAITING:
+                    del self._waiting[self._position[arm]]
+        return self._waiting
 
     def observe(self, rewards: Iterable[tuple[str, float]]) -> None:
         """Learn of the node's own rewards, which are counted."""
@@ -374,11 +377,11 @@ class SegmentAgent:
         clock: float = self.n_choices + 1
         if self.fading is not None:
             clock = self.clock.read(self._time.now, self.fading.half_life)
-        waiting, found = self._waiting(n_choices, uptime), []
+        waiting, found = self._look_at_flights(n_choices, uptime), []
         for position, (spec, name) in enumerate(zip(self._specs, self._names, strict=True)):
             count, own = estimates.count[position], self._ledger.own.get(name) or Own()
             n_heard = count - own.count if self.fading is None else int(self._table.sums_of(name)[0])
-            n_young, n_silent, _ = waiting.get(position) or Waiting()
+            n_young, n_silent, _ = waiting.get(position, NOT_WAITING)
             out = [] if self.beliefs is None else self.beliefs.out.get(name, [])
             found.append(
                 ArmView(

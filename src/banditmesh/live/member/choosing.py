@@ -20,8 +20,9 @@ A prior counts as that many rewards more of its arm. It spares no first pull, an
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ...policies.base import Estimates
 from ..statistics import ArmSpec
@@ -56,86 +57,141 @@ class NodeChoice(_Pair):
         return self
 
 
-def seen(
-    estimates: Estimates,
-    specs: Sequence[ArmSpec],
-    waiting: Mapping[int, Waiting],
-    lapse_reward: float | None = None,
-) -> Estimates:
-    """The estimates with priors and with choices in flight, by position: how many are waited for, and are silent.
+class Sight:
+    """What a bandit sees of its arms, by position: their estimates with priors and with choices in flight.
+
+    It keeps what it saw last, and works out anew only what is different since.
+
+    Parameters
+    ----------
+    specs : sequence of ArmSpec
+        The arms.
+    lapse_reward : float, optional
+        What silence is taken for.
 
     Examples
     --------
     >>> estimates = Estimates([1.0, 1.0], [0, 0])
     >>> estimates.add(0, count=3, total=3.0)
-    >>> arms = [ArmSpec("red"), ArmSpec("blue", reward_range=(-1.0, 1.0))]
-    >>> view = seen(estimates, arms, {0: Waiting(n_young=2), 1: Waiting(n_young=1)})
+    >>> sight = Sight([ArmSpec("red"), ArmSpec("blue", reward_range=(-1.0, 1.0))])
+    >>> view = sight.look(estimates, {0: Waiting(n_young=2), 1: Waiting(n_young=1)})
     >>> view.count, view.mean
     ([5, 1], [1.0, -1.0])
-    """
-    priors = [(position, spec.prior) for position, spec in enumerate(specs) if spec.prior is not None]
-    if not priors and not waiting:
-        return estimates
-    view = estimates.part(range(len(estimates)))
-    for position, prior in priors:
-        view.put(position, view.count[position] + prior.count, view.total[position] + prior.count * prior.mean)
-    lowest = _lowest(view)
-    for position, (n_young, n_silent, _) in waiting.items():
-        silence = _silence(specs[position], lowest, lapse_reward)
-        count, total = view.count[position], view.total[position]
-        total += n_young * (view.mean[position] if count else silence) + n_silent * silence
-        view.put(position, count + n_young + n_silent, total)
-    return view
 
-
-def preferred(
-    choose: Callable[[Estimates], int],
-    estimates: Estimates,
-    specs: Sequence[ArmSpec],
-    waiting: Mapping[int, Waiting],
-    lapse_reward: float | None = None,
-) -> int:
-    """The position that a policy chooses, by `seen` and by runs of silence.
-
-    Parameters
-    ----------
-    choose : callable
-        What the policy chooses by some estimates.
-    estimates, specs, waiting, lapse_reward
-        As `seen` takes them.
-
-    Examples
-    --------
     A thousand good rewards, and then thirty choices without an answer:
 
     >>> import banditmesh as bm
     >>> estimates = Estimates([0.5, 0.5], [1, 1])
     >>> estimates.add(0, count=1000, total=900.0)
     >>> estimates.add(1, count=100, total=50.0)
-    >>> coins = [ArmSpec(name, "bernoulli", reward_range=(0.0, 1.0)) for name in ("red", "blue")]
+    >>> sight = Sight([ArmSpec(name, "bernoulli", reward_range=(0.0, 1.0)) for name in ("red", "blue")])
     >>> choose = lambda view: bm.KLUCB().choose(1130, view, None)
     >>> silent = {0: Waiting(n_silent=30, n_run=30)}
-    >>> choose(seen(estimates, coins, silent)), preferred(choose, estimates, coins, silent)
+    >>> choose(sight.look(estimates, silent)), sight.preferred(choose, estimates, silent)
     (0, 1)
     """
-    view = seen(estimates, specs, waiting, lapse_reward)
-    runs = {position: one.n_run for position, one in waiting.items() if one.n_run}
-    lowest = _lowest(view)
-    while True:
-        position = choose(view)
-        n_run = runs.pop(position, 0)
-        if not n_run:
-            return position
-        # It is chosen if that is right by either: by all that is known of it, and by the run of silence alone.
-        view.put(position, n_run, n_run * _silence(specs[position], lowest, lapse_reward))
 
+    def __init__(self, specs: Sequence[ArmSpec], lapse_reward: float | None = None) -> None:
+        self._specs = specs
+        self._lapse_reward = lapse_reward
+        self._has_priors = any(spec.prior is not None for spec in specs)
+        self._asks_lowest = lapse_reward is None and any(spec.reward_range is None for spec in specs)
+        self._view = Estimates([], [])
+        #: What the view was made of: counts, sums, means with priors (infinite where nothing is known), and flights.
+        self._counts: list[Any] = []
+        self._totals: list[float] = []
+        self._means: list[float] = []
+        self._waiting: dict[int, Waiting] = {}
+        self._lowest = 0.0
+        #: Positions of which the view shows a run of silence alone.
+        self._runs: set[int] = set()
 
-def _lowest(view: Estimates) -> float:
-    return min((mean for mean, count in zip(view.mean, view.count, strict=True) if count), default=0.0)
+    def look(self, estimates: Estimates, waiting: Mapping[int, Waiting]) -> Estimates:
+        """The estimates as the policy is to see them, good until the next look.
 
+        Parameters
+        ----------
+        estimates : Estimates
+            What is known; left as it is.
+        waiting : mapping
+            By position, for arms with choices in flight: what is made of them.
+        """
+        if not self._has_priors and not waiting:
+            return estimates
+        other = self._other_than(estimates, waiting)
+        view = self._view
+        view.share_scatter(estimates)
+        for position in other:
+            count, total = self._with_prior(estimates, position)
+            if position in waiting:
+                n_young, n_silent, _ = waiting[position]
+                silence = self._silence(position, self._lowest)
+                total += n_young * (self._means[position] if count else silence) + n_silent * silence
+                count += n_young + n_silent
+            view.put(position, count, total)
+        return view
 
-def _silence(spec: ArmSpec, lowest: float, lapse_reward: float | None) -> float:
-    """What silence of an arm is taken for."""
-    if lapse_reward is not None:
-        return lapse_reward
-    return lowest if spec.reward_range is None else spec.reward_range[0]
+    def _other_than(self, estimates: Estimates, waiting: Mapping[int, Waiting]) -> set[int]:
+        """The positions at which the view is not what it should be; what it is to be made of is kept."""
+        other, self._runs = self._runs, set()
+        if len(self._counts) != len(estimates):
+            n_arms = len(estimates)
+            self._view = Estimates(estimates.sigma, estimates.law)
+            self._counts, self._totals, self._means = [None] * n_arms, [0.0] * n_arms, [math.inf] * n_arms
+        if self._counts != estimates.count or self._totals != estimates.total:
+            before = zip(self._counts, self._totals, strict=True)
+            now = zip(estimates.count, estimates.total, strict=True)
+            changed = [position for position, (old, new) in enumerate(zip(before, now, strict=True)) if old != new]
+            for position in changed:
+                count, total = self._with_prior(estimates, position)
+                self._means[position] = total / count if count else math.inf
+            self._counts, self._totals = [*estimates.count], [*estimates.total]
+            other.update(changed)
+        if self._waiting != waiting:
+            positions = {**self._waiting, **waiting}
+            other.update(one for one in positions if self._waiting.get(one) != waiting.get(one))
+            self._waiting = {**waiting}
+        if self._asks_lowest:
+            lowest = min(self._means)
+            lowest = 0.0 if lowest == math.inf else lowest
+            if lowest != self._lowest:
+                self._lowest = lowest
+                other.update(waiting)
+        return other
+
+    def preferred(
+        self, choose: Callable[[Estimates], int], estimates: Estimates, waiting: Mapping[int, Waiting]
+    ) -> int:
+        """The position that a policy chooses, by what it sees and by runs of silence.
+
+        Parameters
+        ----------
+        choose : callable
+            What the policy chooses by some estimates.
+        estimates, waiting
+            As `look` takes them.
+        """
+        view = self.look(estimates, waiting)
+        lowest: float | None = None
+        while True:
+            position = choose(view)
+            n_run = waiting[position].n_run if position in waiting else 0
+            if not n_run or position in self._runs:
+                return position
+            if lowest is None:
+                lowest = min((mean for mean, count in zip(view.mean, view.count, strict=True) if count), default=0.0)
+            # It is chosen if that is right by either: by all that is known of it, and by the run of silence alone.
+            self._runs.add(position)
+            view.put(position, n_run, n_run * self._silence(position, lowest))
+
+    def _with_prior(self, estimates: Estimates, position: int) -> tuple[Any, float]:
+        """Count and sum of an arm, with its prior."""
+        count, total, prior = estimates.count[position], estimates.total[position], self._specs[position].prior
+        return (count, total) if prior is None else (count + prior.count, total + prior.count * prior.mean)
+
+    def _silence(self, position: int, lowest: float) -> float:
+        """What silence of an arm is taken for."""
+        if self._lapse_reward is not None:
+            return self._lapse_reward
+        reward_range = self._specs[position].reward_range
+        return lowest if reward_range is None else reward_range[0]

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import math
 import re
 import struct
 from array import array
@@ -300,6 +301,9 @@ class _Open:
         self.longest = 0.0
         #: The last number of which a reward came.
         self.answered = 0
+        #: Until when, and until how many choices, nothing but a change of theirs makes something else of them.
+        self.until = math.inf
+        self.until_number: float = math.inf
 
     def __len__(self) -> int:
         return len(self.numbers) - self.first
@@ -310,6 +314,15 @@ class _Open:
         if 2 * self.first > len(self.numbers):
             del self.numbers[: self.first], self.times[: self.first]
             self.first = 0
+
+    def answer(self, number: int, wait: float) -> None:
+        """A reward came, after that time."""
+        waits = self.waits
+        waits.append(wait)
+        if len(waits) > LAST_TIMES and waits.pop(0) == self.longest:
+            self.longest = max(waits)
+        self.longest = max(self.longest, wait)
+        self.answered = max(self.answered, number)
 
 
 class Waiting(NamedTuple):
@@ -328,6 +341,9 @@ class Waiting(NamedTuple):
     n_young: int = 0
     n_silent: int = 0
     n_run: int = 0
+
+
+NOT_WAITING: Final = Waiting()
 
 
 class Flights:
@@ -360,11 +376,16 @@ class Flights:
         self._patience = patience
         self._open: dict[str, _Open] = {}
         self._now = 0.0
+        #: The arms with other tickets than `changes` told of, and until when nothing else becomes of any others.
+        self._changed: set[str] = set()
+        self._until = math.inf
+        self._until_number: float = math.inf
 
     def begin(self) -> None:
         """A start or a life begins: nothing is in flight. How long rewards take is remembered."""
         for one in self._open.values():
             one.drop(len(one.numbers))
+        self.tell_all()
 
     def give(self, arm: str, number: int, now: float) -> None:
         """A ticket was given."""
@@ -373,6 +394,7 @@ class Flights:
             one = self._open[arm] = _Open()
         one.numbers.append(number)
         one.times.append(self._time(now))
+        self._changed.add(arm)
 
     def settle(self, arm: str, number: int, now: float, is_reward: bool) -> None:
         """A ticket was closed, by a reward or without one."""
@@ -383,28 +405,54 @@ class Flights:
         if place == len(one.numbers) or one.numbers[place] != number:
             return
         if is_reward:
-            one.waits.append(self._time(now) - one.times[place])
-            del one.waits[:-LAST_TIMES]
-            one.longest = max(one.waits)
-            one.answered = max(one.answered, number)
+            one.answer(number, self._time(now) - one.times[place])
         del one.numbers[place], one.times[place]
+        self._changed.add(arm)
 
-    def arms(self) -> list[str]:
-        """The arms with open tickets."""
-        return [arm for arm, one in self._open.items() if len(one)]
+    def tell_all(self) -> None:
+        """Have `changes` tell of all arms, whatever it told before."""
+        self._changed.update(self._open)
+
+    def changes(self, n_choices: int, now: float) -> list[tuple[str, Waiting]]:
+        """The arms of whose open tickets something else may be made than the last time, and what is."""
+        now = self._time(now)
+        if now >= self._until or n_choices >= self._until_number:
+            opened = self._open.items()
+            self._changed.update(arm for arm, one in opened if now >= one.until or n_choices >= one.until_number)
+            rest = [one for arm, one in opened if arm not in self._changed]
+            self._until = min((one.until for one in rest), default=math.inf)
+            self._until_number = min((one.until_number for one in rest), default=math.inf)
+        found = []
+        for arm in self._changed:
+            one = self._open[arm]
+            found.append((arm, self._look(one, n_choices, now)))
+            self._until = min(self._until, one.until)
+            self._until_number = min(self._until_number, one.until_number)
+        self._changed.clear()
+        return found
 
     def waiting(self, arm: str, n_choices: int, now: float) -> Waiting:
         """How many open tickets an arm has, and what is made of them."""
-        one = self._open.get(arm)
-        if one is None or not len(one):
-            return Waiting()
-        now = self._time(now)
+        if arm not in self._open:
+            return NOT_WAITING
+        self._changed.add(arm)
+        return self._look(self._open[arm], n_choices, self._time(now))
+
+    def _look(self, one: _Open, n_choices: int, now: float) -> Waiting:
+        """What is made of the open tickets of an arm; what has lapsed falls out."""
+        one.until = one.until_number = math.inf
         lapsed = bisect_right(one.numbers, n_choices - self._open_choices, one.first)
         one.drop(max(lapsed, bisect_left(one.times, now - self._lifetime, one.first)))
+        if not len(one):
+            return NOT_WAITING
         patience = self._patience
         if patience is None:
             patience = max(LEAST_PATIENCE, TIMES_LONGEST * one.longest)
         end = bisect_left(one.times, now - patience, one.first)
+        young = one.times[end] if end < len(one.times) else math.inf
+        # A little earlier, whatever rounding does.
+        one.until = (1 - 1e-12) * min(one.times[one.first] + self._lifetime, young + patience)
+        one.until_number = one.numbers[one.first] + self._open_choices
         n_silent, run = end - one.first, bisect_right(one.numbers, one.answered, one.first)
         return Waiting(len(one) - n_silent, n_silent, max(0, end - run))
 
