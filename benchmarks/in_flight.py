@@ -27,7 +27,7 @@ import numpy as np
 
 import banditmesh as bm
 from banditmesh.live.member.choosing import Sight
-from banditmesh.live.member.tickets import NOT_WAITING, Flights
+from banditmesh.live.member.tickets import Flights
 from banditmesh.live.statistics import ArmSpec, policy_arms
 from banditmesh.policies.base import Estimates, Policy
 
@@ -241,14 +241,14 @@ class InFlight(Rule):
         self.flights.give(str(arm), number, now)
 
     def pick(self, number: int, now: float) -> int:
-        every = ((arm, self.flights.waiting(str(arm), number, now)) for arm in range(self.n_arms))
-        waiting = {arm: one for arm, one in every if one != NOT_WAITING}
-        unknown = [arm for arm in range(self.n_arms) if not self.estimates.count[arm] and arm not in waiting]
+        for arm, one in self.flights.changes(number, now):
+            self.sight.wait(int(arm), one)
+        unknown = [arm for arm in range(self.n_arms) if not self.estimates.count[arm] and arm not in self.sight.waiting]
         if unknown:
             return min(unknown, key=lambda arm: self.n_chosen[arm])
         if not self.runs:
-            return self.by_policy(number, self.sight.look(self.estimates, waiting))
-        return self.sight.preferred(lambda view: self.by_policy(number, view), self.estimates, waiting)
+            return self.by_policy(number, self.sight.look(self.estimates))
+        return self.sight.preferred(lambda view: self.by_policy(number, view), self.estimates)
 
     def observe(self, arm: int, number: int, reward: float, now: float) -> None:
         super().observe(arm, number, reward, now)

@@ -271,12 +271,13 @@ def test_a_kept_sight_is_what_a_fresh_one_sees(lapse_reward):
                 if rng.random() < 0.3:
                     estimates.add(position, rng.randrange(1, 5), rng.gauss(0, 3))
                 if rng.random() < 0.4:
-                    waiting.pop(position, None)
-                    n_young, n_silent = rng.randrange(3), rng.randrange(5)
-                    if n_young + n_silent:
-                        waiting[position] = Waiting(n_young, n_silent, rng.randint(0, n_silent))
-            asked = []
-            for sight in (kept, Sight(specs, lapse_reward)):
+                    n_silent = rng.randrange(5)
+                    waiting[position] = Waiting(rng.randrange(3), n_silent, rng.randint(0, n_silent))
+                    kept.wait(position, waiting[position])
+            fresh, asked = Sight(specs, lapse_reward), []
+            for position, one in waiting.items():
+                fresh.wait(position, one)
+            for sight in (kept, fresh):
                 seen = []
 
                 def choose(view, seen=seen, known=estimates.count):
@@ -285,7 +286,7 @@ def test_a_kept_sight_is_what_a_fresh_one_sees(lapse_reward):
                     seen.append((list(view.count), list(view.total), mean, list(view.inv_root), variance))
                     return mean.index(max(mean))
 
-                seen.append(sight.preferred(choose, estimates, dict(waiting)))
+                seen.append(sight.preferred(choose, estimates))
                 asked.append(seen)
             assert asked[0] == asked[1]
 

@@ -30,7 +30,7 @@ from .choosing import Sight
 from .ledger import Ledger, Own
 from .outboxes import LiveChances
 from .table import StatisticTable
-from .tickets import NOT_WAITING, Flights, Waiting
+from .tickets import NOT_WAITING, Flights
 
 #: An arm is summed anew once its sum has been this many times what it is now.
 MAX_TAKEN_OUT: Final = 1e6
@@ -138,8 +138,7 @@ class SegmentAgent:
         self._fresh: dict[str, tuple[Any, float]] = {}
         #: By arm: the largest that the sum may have been since it was made anew.
         self._largest: list[float] = []
-        #: By position, for arms with open tickets: what is made of them; and what the policy sees, once it was asked.
-        self._waiting: dict[int, Waiting] = {}
+        #: What the policy sees, once it is to be asked.
         self._sight: Sight | None = None
         self._is_stale = True
 
@@ -252,8 +251,7 @@ class SegmentAgent:
             self.beliefs.drop(kept.keys() - set(names))
         self._agent, self._specs, self._names = agent, specs, names
         self._position = {name: position for position, name in enumerate(names)}
-        self._fresh, self._waiting = {}, {}
-        self.flights.tell_all()
+        self._fresh = {}
         self._sight = None
         self._is_stale = False
 
@@ -265,8 +263,8 @@ class SegmentAgent:
         positions: Sequence[int] = range(len(self._names))
         if among is not None:
             positions = sorted({self._position[arm_name(self.name, arm)] for arm in among})
-        waiting = self._look_at_flights(n_before, uptime)
-        position = agent.first_pull(positions, waiting)
+        sight = self._look_at_flights(n_before, uptime)
+        position = agent.first_pull(positions, sight.waiting)
         self.n_choices += 1
         clock: Any = self.n_choices
         if self.fading is not None:
@@ -275,19 +273,13 @@ class SegmentAgent:
             self._counters["choices_first"] += 1
             probability: float | None = 1.0
         else:
-            position, probability = self._ask_policy(agent, clock, positions, waiting)
+            position, probability = self._ask_policy(agent, clock, positions, sight)
         agent.chose(position)
         return self._names[position], probability
 
-    def _ask_policy(
-        self, agent: Agent, clock: Any, positions: Sequence[int], waiting: dict[int, Waiting]
-    ) -> tuple[int, float | None]:
+    def _ask_policy(self, agent: Agent, clock: Any, positions: Sequence[int], sight: Sight) -> tuple[int, float | None]:
         explore = self.bandit.spec.explore
-        if self._sight is None:
-            self._sight = Sight(self._specs, self.bandit.spec.lapse_reward)
-        best = position = self._sight.preferred(
-            lambda view: agent.preferred(clock, positions, view).position, self._read(), waiting
-        )
+        best = position = sight.preferred(lambda view: agent.preferred(clock, positions, view).position, self._read())
         if explore and self._rng.random() < explore:
             self._counters["choices_explored"] += 1
             position = positions[self._rng.randrange(len(positions))]
@@ -295,15 +287,16 @@ class SegmentAgent:
             return position, None
         return position, explore / len(positions) + (1.0 - explore) * (position == best)
 
-    def _look_at_flights(self, n_choices: int, uptime: float) -> dict[int, Waiting]:
-        """By position, for arms with open tickets: what is made of them."""
-        for arm, counts in self.flights.changes(n_choices, uptime):
+    def _look_at_flights(self, n_choices: int, uptime: float) -> Sight:
+        """What the policy sees, with what is made of open tickets now."""
+        if self._sight is None:
+            self._sight = Sight(self._specs, self.bandit.spec.lapse_reward)
+            self.flights.tell_all()
+        for arm, waiting in self.flights.changes(n_choices, uptime):
             # Also of arms that the node does not have any more: what has lapsed falls out.
             if arm in self._position:
-                self._waiting[self._position[arm]] = counts
-                if counts == NOT_WAITING:
-                    del self._waiting[self._position[arm]]
-        return self._waiting
+                self._sight.wait(self._position[arm], waiting)
+        return self._sight
 
     def observe(self, rewards: Iterable[tuple[str, float]]) -> None:
         """Learn of the node's own rewards, which are counted."""
@@ -377,7 +370,7 @@ class SegmentAgent:
         clock: float = self.n_choices + 1
         if self.fading is not None:
             clock = self.clock.read(self._time.now, self.fading.half_life)
-        waiting, found = self._look_at_flights(n_choices, uptime), []
+        waiting, found = self._look_at_flights(n_choices, uptime).waiting, []
         for position, (spec, name) in enumerate(zip(self._specs, self._names, strict=True)):
             count, own = estimates.count[position], self._ledger.own.get(name) or Own()
             n_heard = count - own.count if self.fading is None else int(self._table.sums_of(name)[0])

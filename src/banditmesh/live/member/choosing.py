@@ -21,12 +21,12 @@ A prior counts as that many rewards more of its arm. It spares no first pull, an
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ...policies.base import Estimates
 from ..statistics import ArmSpec
-from .tickets import Ticket, Waiting
+from .tickets import NOT_WAITING, Ticket, Waiting
 
 
 class _Pair(NamedTuple):
@@ -69,12 +69,19 @@ class Sight:
     lapse_reward : float, optional
         What silence is taken for.
 
+    Attributes
+    ----------
+    waiting : dict
+        By position, for arms with choices in flight: what is made of them.
+
     Examples
     --------
     >>> estimates = Estimates([1.0, 1.0], [0, 0])
     >>> estimates.add(0, count=3, total=3.0)
     >>> sight = Sight([ArmSpec("red"), ArmSpec("blue", reward_range=(-1.0, 1.0))])
-    >>> view = sight.look(estimates, {0: Waiting(n_young=2), 1: Waiting(n_young=1)})
+    >>> sight.wait(0, Waiting(n_young=2))
+    >>> sight.wait(1, Waiting(n_young=1))
+    >>> view = sight.look(estimates)
     >>> view.count, view.mean
     ([5, 1], [1.0, -1.0])
 
@@ -86,8 +93,8 @@ class Sight:
     >>> estimates.add(1, count=100, total=50.0)
     >>> sight = Sight([ArmSpec(name, "bernoulli", reward_range=(0.0, 1.0)) for name in ("red", "blue")])
     >>> choose = lambda view: bm.KLUCB().choose(1130, view, None)
-    >>> silent = {0: Waiting(n_silent=30, n_run=30)}
-    >>> choose(sight.look(estimates, silent)), sight.preferred(choose, estimates, silent)
+    >>> sight.wait(0, Waiting(n_silent=30, n_run=30))
+    >>> choose(sight.look(estimates)), sight.preferred(choose, estimates)
     (0, 1)
     """
 
@@ -96,92 +103,77 @@ class Sight:
         self._lapse_reward = lapse_reward
         self._has_priors = any(spec.prior is not None for spec in specs)
         self._asks_lowest = lapse_reward is None and any(spec.reward_range is None for spec in specs)
+        self.waiting: dict[int, Waiting] = {}
         self._view = Estimates([], [])
-        #: What the view was made of: counts, sums, means with priors (infinite where nothing is known), and flights.
+        #: What the view was made of: counts, sums, and means with priors, infinite where nothing is known.
         self._counts: list[Any] = []
         self._totals: list[float] = []
         self._means: list[float] = []
-        self._waiting: dict[int, Waiting] = {}
         self._lowest = 0.0
-        #: Positions of which the view shows a run of silence alone.
-        self._runs: set[int] = set()
+        #: Positions with other choices in flight than the view shows, or of which it shows a run of silence alone.
+        self._other: set[int] = set()
 
-    def look(self, estimates: Estimates, waiting: Mapping[int, Waiting]) -> Estimates:
-        """The estimates as the policy is to see them, good until the next look.
+    def wait(self, position: int, waiting: Waiting) -> None:
+        """Something else is made of the choices in flight of an arm."""
+        self._other.add(position)
+        if waiting == NOT_WAITING:
+            self.waiting.pop(position, None)
+        else:
+            self.waiting[position] = waiting
 
-        Parameters
-        ----------
-        estimates : Estimates
-            What is known; left as it is.
-        waiting : mapping
-            By position, for arms with choices in flight: what is made of them.
-        """
-        if not self._has_priors and not waiting:
+    def look(self, estimates: Estimates) -> Estimates:
+        """These estimates as the policy is to see them: good until the next look, and left as they are themselves."""
+        if not self._has_priors and not self.waiting:
             return estimates
-        other = self._other_than(estimates, waiting)
+        self._compare(estimates)
         view = self._view
         view.share_scatter(estimates)
-        for position in other:
+        for position in self._other:
             count, total = self._with_prior(estimates, position)
-            if position in waiting:
-                n_young, n_silent, _ = waiting[position]
+            if position in self.waiting:
+                n_young, n_silent, _ = self.waiting[position]
                 silence = self._silence(position, self._lowest)
                 total += n_young * (self._means[position] if count else silence) + n_silent * silence
                 count += n_young + n_silent
             view.put(position, count, total)
+        self._other.clear()
         return view
 
-    def _other_than(self, estimates: Estimates, waiting: Mapping[int, Waiting]) -> set[int]:
-        """The positions at which the view is not what it should be; what it is to be made of is kept."""
-        other, self._runs = self._runs, set()
-        if len(self._counts) != len(estimates):
-            n_arms = len(estimates)
+    def _compare(self, estimates: Estimates) -> None:
+        """Find where the view is not what it should be by now."""
+        n_arms = len(estimates)
+        if len(self._counts) != n_arms:
             self._view = Estimates(estimates.sigma, estimates.law)
             self._counts, self._totals, self._means = [None] * n_arms, [0.0] * n_arms, [math.inf] * n_arms
         if self._counts != estimates.count or self._totals != estimates.total:
             before = zip(self._counts, self._totals, strict=True)
             now = zip(estimates.count, estimates.total, strict=True)
-            changed = [position for position, (old, new) in enumerate(zip(before, now, strict=True)) if old != new]
-            for position in changed:
-                count, total = self._with_prior(estimates, position)
-                self._means[position] = total / count if count else math.inf
+            for position, (old, new) in enumerate(zip(before, now, strict=True)):
+                if old != new:
+                    self._other.add(position)
+                    count, total = self._with_prior(estimates, position)
+                    self._means[position] = total / count if count else math.inf
             self._counts, self._totals = [*estimates.count], [*estimates.total]
-            other.update(changed)
-        if self._waiting != waiting:
-            positions = {**self._waiting, **waiting}
-            other.update(one for one in positions if self._waiting.get(one) != waiting.get(one))
-            self._waiting = {**waiting}
         if self._asks_lowest:
             lowest = min(self._means)
             lowest = 0.0 if lowest == math.inf else lowest
             if lowest != self._lowest:
                 self._lowest = lowest
-                other.update(waiting)
-        return other
+                self._other.update(self.waiting)
 
-    def preferred(
-        self, choose: Callable[[Estimates], int], estimates: Estimates, waiting: Mapping[int, Waiting]
-    ) -> int:
-        """The position that a policy chooses, by what it sees and by runs of silence.
-
-        Parameters
-        ----------
-        choose : callable
-            What the policy chooses by some estimates.
-        estimates, waiting
-            As `look` takes them.
-        """
-        view = self.look(estimates, waiting)
+    def preferred(self, choose: Callable[[Estimates], int], estimates: Estimates) -> int:
+        """The position that a policy chooses by some estimates, by what it sees and by runs of silence."""
+        view = self.look(estimates)
         lowest: float | None = None
         while True:
             position = choose(view)
-            n_run = waiting[position].n_run if position in waiting else 0
-            if not n_run or position in self._runs:
+            n_run = self.waiting[position].n_run if position in self.waiting else 0
+            if not n_run or position in self._other:
                 return position
             if lowest is None:
                 lowest = min((mean for mean, count in zip(view.mean, view.count, strict=True) if count), default=0.0)
             # It is chosen if that is right by either: by all that is known of it, and by the run of silence alone.
-            self._runs.add(position)
+            self._other.add(position)
             view.put(position, n_run, n_run * self._silence(position, lowest))
 
     def _with_prior(self, estimates: Estimates, position: int) -> tuple[Any, float]:
