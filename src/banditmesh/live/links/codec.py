@@ -162,14 +162,11 @@ def encode_statistics(
     body: Sequence[Any] = statistics
     if version < 2 or not all(one.weight for one in statistics):
         # What says nothing, or what the other side does not know, is left out.
-        body = [_short(one, version) for one in statistics]
+        body = [
+            one if one.weight and version > 1 else (one.origin, one.epoch, one.arm, one.count, one.total, one.ttl)
+            for one in statistics
+        ]
     return _frame(STATISTICS, body, certificates) if certificates and version > 1 else _frame(STATISTICS, body)
-
-
-def _short(one: Statistic, version: int) -> Any:
-    if one.weight and version > 1:
-        return one
-    return one.origin, one.epoch, one.arm, one.count, one.total, one.ttl
 
 
 def encode_notices(notices: Iterable[bytes]) -> bytes:

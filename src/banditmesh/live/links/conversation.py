@@ -218,7 +218,8 @@ class Conversation:
                 await self._take_bad(
                     self._host.certified(self.peer, message.certificates[start : start + CERTIFICATES])
                 )
-            size = SIGNED_SLICE if self._host.has_keys else SLICE
+            is_signed = self._host.has_keys and any(one.signature for one in statistics)
+            size = SIGNED_SLICE if is_signed else SLICE
             for start in range(0, len(statistics), size):
                 part = statistics[start : start + size]
                 await self._turns.wait(len(part))

@@ -10,7 +10,7 @@ anew from own statistics and table. Where others may lie (`Beliefs`), each arm i
 from __future__ import annotations
 
 import random
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
@@ -423,9 +423,9 @@ def observe(holders: Holders, counted: Iterable[tuple[str, float]]) -> None:
 
 def learn(holders: Holders, heard: Iterable[tuple[str, int, str, Any, float]]) -> None:
     """Learn of what was heard, in this order: origin, epoch, arm, how many more, and what they add to the sum."""
-    parts: dict[SegmentAgent, list[tuple[str, Any, float]]] = {}
+    parts: defaultdict[SegmentAgent, list[tuple[str, Any, float]]] = defaultdict(list)
     for _, _, arm, more, total in heard:
-        parts.setdefault(holders[arm], []).append((arm, more, total))
+        parts[holders[arm]].append((arm, more, total))
     for agent, some in parts.items():
         agent.learn(some)
 

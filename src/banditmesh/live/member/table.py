@@ -279,7 +279,7 @@ class StatisticTable:
         refused, max_count, least, most, relayed = why_refused, MAX_COUNT, -MAX_REWARD, MAX_REWARD, int(RELAYED)
         has_keys, is_required = self.signatures != UNSIGNED, self.signatures == REQUIRED
         unchecked: list[Statistic] = []
-        n_stale = n_own = n_merged = 0
+        n_stale = n_own = n_merged = n_unsigned = 0
         n_fates, n_heard = [0] * len(Fate), len(heard)
         for one in statistics:
             origin, epoch, arm, count, total, ttl = one.origin, one.epoch, one.arm, one.count, one.total, one.ttl
@@ -297,10 +297,12 @@ class StatisticTable:
             if ttl < 0:
                 counters["refused_ttl"] += 1
                 continue
-            is_signed = has_keys and bool(one.signature or one.certificate)
-            if has_keys and not is_signed and (is_required or origin == self._node):
-                counters["refused_unsigned"] += 1
-                continue
+            is_signed = False
+            if has_keys:
+                is_signed = one.signature != b"" or one.certificate != b""
+                if not is_signed and (is_required or origin == self._node):
+                    counters["refused_unsigned"] += 1
+                    continue
             # Whether it would be news, or renewed. Nothing changes before its signature is known to be right.
             row = rows.get((origin, epoch, arm))
             is_conflict = is_renewed = False
@@ -313,7 +315,7 @@ class StatisticTable:
                 if ranges and arm in ranges and refused(one.values, *ranges[arm]):
                     self._refuse_range(arm)
                     continue
-                if is_signed == bool(row.signature):
+                if is_signed == (row.signature != b""):
                     if count < known:
                         n_stale += 1
                         continue
@@ -369,8 +371,9 @@ class StatisticTable:
                 if count < known:
                     self.fell.add(arm)
             elif has_keys:
-                counters["heard_unsigned"] += 1
-            counters["heard_conflicts"] += is_conflict
+                n_unsigned += 1
+            if is_conflict:
+                counters["heard_conflicts"] += 1
             if row.is_outside:
                 # Nothing of what was known is in use: all of this is new.
                 row.is_outside = False
@@ -416,6 +419,8 @@ class StatisticTable:
                 links[origin].setdefault(row, MEMORY)
         counters["heard_news"] += sum(n_fates) + n_own
         counters["heard_stale"] += n_stale
+        if n_unsigned:
+            counters["heard_unsigned"] += n_unsigned
         counters["learned"] += len(heard) - n_heard
         counters["waited_already"] += n_merged
         for fate_, name in FATES.items():
