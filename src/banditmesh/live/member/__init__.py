@@ -26,6 +26,7 @@ then call `committed` with it, or `failed` if that was not possible.
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Final
 
@@ -359,7 +360,8 @@ class Member:
                         agent.flights.settle(
                             one.ticket.arm, one.ticket.number, uptime, answer.outcome == COUNTED and not one.lapses
                         )
-                parts.counters["observations_lapsed"] += one.lapses and answer.outcome == COUNTED
+                if one.lapses and answer.outcome == COUNTED:
+                    parts.counters["observations_lapsed"] += 1
 
         signed = [] if parts.table.signatures == UNSIGNED else list(leaving.values())
         return self._begin(Commit(changes, apply, signed)), draft.answers
@@ -367,8 +369,8 @@ class Member:
     def _count(self, draft: Draft, told: dict[str, Known], stored: list[OwnArm]) -> None:
         """What was planned is stored: it counts, it is learned, and it may leave."""
         parts = self._parts
-        for outcome, _ in draft.answers:
-            parts.counters[f"observations_{outcome.replace(' ', '_')}"] += 1
+        for outcome, n in Counter([outcome for outcome, _ in draft.answers]).items():
+            parts.counters[f"observations_{outcome.replace(' ', '_')}"] += n
         for arm in draft.values:
             self._own_of(arm)
         # An arm may be summed anew, from own and table: what came since it was planned must not be learned after that.

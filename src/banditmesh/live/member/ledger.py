@@ -259,6 +259,8 @@ class Ledger:
 
     def half_life_of(self, arm: str) -> float | None:
         """The half-life of what the present life observes of an arm; None where nothing is forgotten."""
+        if not any(self.memories.values()):
+            return None
         bandit, _ = split_agent(split_arm(arm)[0])
         memory = self.memories.get(bandit)
         return half_life_of(memory) if memory else None

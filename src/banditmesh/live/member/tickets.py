@@ -305,12 +305,9 @@ class _Open:
         self.until = math.inf
         self.until_number: float = math.inf
 
-    def __len__(self) -> int:
-        return len(self.numbers) - self.first
-
     def drop(self, first: int) -> None:
         """Those before a place fall out."""
-        self.first = max(self.first, first)
+        self.first = first
         if 2 * self.first > len(self.numbers):
             del self.numbers[: self.first], self.times[: self.first]
             self.first = 0
@@ -319,9 +316,11 @@ class _Open:
         """A reward came, after that time."""
         waits = self.waits
         waits.append(wait)
-        if len(waits) > LAST_TIMES and waits.pop(0) == self.longest:
+        is_gone = len(waits) > LAST_TIMES and waits.pop(0) == self.longest
+        if wait >= self.longest:
+            self.longest = wait
+        elif is_gone:
             self.longest = max(waits)
-        self.longest = max(self.longest, wait)
         self.answered = max(self.answered, number)
 
 
@@ -440,21 +439,25 @@ class Flights:
 
     def _look(self, one: _Open, n_choices: int, now: float) -> Waiting:
         """What is made of the open tickets of an arm; what has lapsed falls out."""
-        one.until = one.until_number = math.inf
-        lapsed = bisect_right(one.numbers, n_choices - self._open_choices, one.first)
-        one.drop(max(lapsed, bisect_left(one.times, now - self._lifetime, one.first)))
-        if not len(one):
+        numbers, times, first = one.numbers, one.times, one.first
+        lapsed = bisect_right(numbers, n_choices - self._open_choices, first)
+        lapsed = max(lapsed, bisect_left(times, now - self._lifetime, lapsed))
+        if lapsed > first:
+            one.drop(lapsed)
+            first = one.first
+        if first == len(numbers):
+            one.until = one.until_number = math.inf
             return NOT_WAITING
         patience = self._patience
         if patience is None:
             patience = max(LEAST_PATIENCE, TIMES_LONGEST * one.longest)
-        end = bisect_left(one.times, now - patience, one.first)
-        young = one.times[end] if end < len(one.times) else math.inf
+        end = bisect_left(times, now - patience, first)
+        young = times[end] if end < len(times) else math.inf
         # A little earlier, whatever rounding does.
-        one.until = (1 - 1e-12) * min(one.times[one.first] + self._lifetime, young + patience)
-        one.until_number = one.numbers[one.first] + self._open_choices
-        n_silent, run = end - one.first, bisect_right(one.numbers, one.answered, one.first)
-        return Waiting(len(one) - n_silent, n_silent, max(0, end - run))
+        one.until = (1 - 1e-12) * min(times[first] + self._lifetime, young + patience)
+        one.until_number = numbers[first] + self._open_choices
+        run = bisect_right(numbers, one.answered, first)
+        return Waiting(len(numbers) - end, end - first, max(0, end - run))
 
     def _time(self, now: float) -> float:
         """The uptime, which never falls."""
