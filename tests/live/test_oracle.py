@@ -17,6 +17,20 @@ from banditmesh.live.signing import Signing
 #: How many seeds are tried before a broken rule counts as unseen.
 MAX_SEEDS = 300
 
+#: The seeds that are tried first: with these the rules were seen to be broken. All others show it with seed 0.
+SEEDS = {
+    "all of a count is learned, not what is new": 9,
+    "the last one wins, not the larger count": 10,
+    "an older copy of a state goes on": 1,
+    "a new life forgets the old one": 59,
+    "tickets are not closed": 3,
+    "starts have the same number": 4,
+    "what is outside of a range is used": 34,
+    "nothing is learned of an arm that came later": 10,
+    "retired lives come back": 20,
+    "a transaction that failed counts all the same": 9,
+}
+
 #: Rules that only few runs depend on.
 RARE = (
     "nothing travels further than it first did",
@@ -121,7 +135,7 @@ def break_rule(monkeypatch, owner, name, old, new):
 )
 def test_a_broken_rule_is_seen(monkeypatch, what):
     break_rule(monkeypatch, *BROKEN[what])
-    for seed in range(MAX_SEEDS):
+    for seed in (SEEDS.get(what, 0), *range(MAX_SEEDS)):
         try:
             live_through(seed)
         except Violation:
