@@ -538,6 +538,7 @@ def test_requests_under_way_are_not_cut_off_and_probes_have_places(tmp_path, mon
         status, answer = do(beside, "state")
         assert status == 503
         assert answer == {"error": "too many callers: 2 requests are being answered already; try again"}
+        assert do(beside, "choose", {})[0] == do(beside, "step", {})[0] == 503
         # A further connection takes the place of one without a request, and none that has one.
         for _ in range(3):
             assert do(beside, "healthy")[0] == 200
@@ -614,6 +615,58 @@ def test_requests_that_come_together_are_answered_in_order(shared):
     assert bodies == [b'{"health', b'{"ready"', b'{"peers"'] * 200
 
 
+def asking(path, body, *headers):
+    """A request with a body, as bytes."""
+    lines = [f"POST {path} HTTP/1.1", "Host: localhost", "Content-Type: application/json", *headers]
+    return "\r\n".join([*lines, f"Content-Length: {len(body)}", "", body]).encode()
+
+
+@pytest.mark.parametrize("length", [1, 7, 100, 10_000])
+def test_requests_in_pieces_of_any_length_are_answered_in_order(shared, length):
+    reward = '{"arm": "red", "reward": 0.5, "key": "%d in pieces of %d"}'
+    asks = [asking("/v1/choose", "{}"), b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"]
+    asks += [asking("/v1/observe", reward % (key, length)) for key in range(3)] + [asking("/v1/choose", "[]")]
+    asks += [asking("/v1/step", "{}"), asking("/v1/choose", '{"among": ["blue"]}', "Connection: close")]
+    data, answer = b"".join(asks), b""
+    with shared.connect() as connection:
+        for start in range(0, len(data), length):
+            connection.sendall(data[start : start + length])
+        while piece := connection.recv(65536):
+            answer += piece
+    parts = [part.partition(b"\r\n\r\n") for part in answer.split(b"HTTP/1.1 ")[1:]]
+    assert [int(head[:3]) for head, _, _ in parts] == [200, 200, 200, 200, 200, 400, 200, 200]
+    first = ["arm", "healthy", "answer", "answer", "answer", "error", "arm", "arm"]
+    assert [next(iter(json.loads(body))) for _, _, body in parts] == first
+    assert json.loads(parts[-1][2])["arm"] == "blue"
+    assert [b"connection: close" in head.lower() for head, _, _ in parts] == [False] * 7 + [True]
+    assert all(b"\r\ndate: " in head.lower() for head, _, _ in parts)
+
+
+def test_time_for_headers_is_not_that_of_connection(tmp_path, monkeypatch):
+    monkeypatch.setattr(connections, "HEADERS_WITHIN", 0.05)
+    with Beside(a_node(tmp_path)) as beside, beside.connect() as kept:
+        for _ in range(4):
+            kept.sendall(asking("/v1/choose", "{}"))
+            assert "arm" in said(kept, b"}")
+            time.sleep(0.03)
+
+
+def test_request_under_way_is_answered_when_sidecar_ends(tmp_path):
+    with Beside(a_node(tmp_path)) as beside, beside.connect() as connection:
+        beside.do(beside.node._committer.turn.acquire)
+        connection.sendall(asking("/v1/observe", '{"arm": "red", "reward": 0.5, "key": "last"}'))
+        while beside.do(lambda: not beside.node._committer._calls):
+            time.sleep(0.01)
+        beside.do(beside._until.set)
+        with contextlib.suppress(ConnectionError):
+            while True:  # until it has begun to end
+                socket.create_connection(beside.address).close()
+                time.sleep(0.01)
+        beside.do(beside.node._committer.turn.release)
+        assert said(connection, b"}").endswith('{"answer":"counted"}')
+        assert connection.recv(1) == b""
+
+
 def test_another_protocol_is_not_offered(shared):
     with shared.connect() as connection:
         connection.sendall(
@@ -635,11 +688,12 @@ def test_what_is_no_http_is_refused(shared, data):
 
 def test_a_defect_is_one_line_and_not_told(tmp_path, caplog):
     with Beside(a_node(tmp_path)) as beside:
-        beside.node.state = lambda: 1 / 0
-        status, _, answer = beside.ask("GET", "/v1/state")
-    assert status == 500
-    assert answer == {"error": "unexpected ZeroDivisionError; the log shows where, please report it"}
-    assert "ZeroDivisionError" in caplog.text
+        beside.node.state = beside.node.choose = lambda *_, **__: 1 / 0
+        for method, path, body in (("GET", "/v1/state", None), ("POST", "/v1/choose", {}), ("POST", "/v1/step", {})):
+            status, _, answer = beside.ask(method, path, body)
+            assert status == 500
+            assert answer == {"error": "unexpected ZeroDivisionError; the log shows where, please report it"}
+    assert caplog.text.count("\nZeroDivisionError: ") == 3
 
 
 # Fuzzing from the description.

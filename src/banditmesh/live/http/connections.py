@@ -71,7 +71,7 @@ class _Ending:
     def data_received(self, data: bytes) -> None:
         """Take what came; all headers must come in time."""
         super().data_received(data)  # type: ignore[misc]
-        if self.is_busy or self.transport.is_closing():
+        if self.is_busy or self.transport.is_closing() or self._is_answered():
             self._cancel(self._give_up)
         else:
             self._expect(HEADERS_WITHIN, self._give_up)
@@ -129,6 +129,10 @@ class _Ending:
     def _has_begun(self) -> bool:
         """Whether a part of a request's headers has come."""
         raise NotImplementedError
+
+    def _is_answered(self) -> bool:
+        """Whether what was just taken is answered already, and nothing came after it."""
+        return False
 
     def _may_answer(self) -> bool:
         """Whether an answer would be taken for one to the last request."""

@@ -1,17 +1,26 @@
-"""A connection whose requests httptools parses; only where that is installed."""
+"""A connection whose requests httptools parses; only where that is installed.
+
+A request to which the application may have a quick answer (`Entrance.quick`), and that comes whole in one piece, is
+answered here, without the task, events and messages of ASGI: they cost more than most answers. Each piece that is read
+may have one; what comes behind it, and all that is out of the ordinary, takes its turn like any other request.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Awaitable
 from http import HTTPStatus
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from uvicorn.protocols.http.flow_control import FlowControl
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from ...errors import InputError
 from . import connections
+
+if TYPE_CHECKING:
+    from .sidecar import Reply
 
 
 class _Flow(FlowControl):
@@ -29,7 +38,102 @@ class _Flow(FlowControl):
             super().resume_reading()
 
 
-class FastConnection(connections._Ending, HttpToolsProtocol):
+class _Cycle:
+    """A quick request that is being answered: what uvicorn looks at of any."""
+
+    #: Set when the connection is lost; here nothing waits for it.
+    message_event = asyncio.Event()
+
+    def __init__(self, keep_alive: bool) -> None:
+        self.keep_alive = keep_alive
+        self.response_started = self.response_complete = self.disconnected = False
+
+
+class _Quick(HttpToolsProtocol):
+    """Answers quickly what can be."""
+
+    #: Whether there may be a quick answer to what is being read, and the body of a request that may get it.
+    _may_be_quick = False
+    _held: bytes | None = None
+
+    def data_received(self, data: bytes) -> None:
+        """Take what came; a request that is not whole by then is none to be answered quickly."""
+        self._may_be_quick = True
+        super().data_received(data)
+        if (body := self._held) is not None:
+            self._held = None
+            if not self.transport.is_closing():
+                super().on_headers_complete()
+                super().on_body(body)
+
+    def on_headers_complete(self) -> None:
+        """Hold a request back that may be quick."""
+        parser = self.parser
+        if (
+            self._may_be_quick
+            and (self.cycle is None or self.cycle.response_complete)
+            and self.app.is_quick(parser.get_method(), self.url)
+            and parser.get_http_version() == "1.1"
+            and not (parser.should_upgrade() or self.expect_100_continue or self.flow.write_paused)
+        ):
+            self._held = b""
+        else:
+            super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """Take a part of the body."""
+        if self._held is None:
+            super().on_body(body)
+        else:
+            self._held += body
+
+    def on_message_complete(self) -> None:
+        """Answer a request that was held back."""
+        if self._held is not None:
+            body, self._held = self._held, None
+            reply = self.app.quick(self.url, self.headers, body)
+            if reply is not None:
+                self._may_be_quick = False
+                self._answer(reply)
+                return
+            super().on_headers_complete()
+            super().on_body(body)
+        super().on_message_complete()
+
+    def _answer(self, reply: Reply | Awaitable[Reply]) -> None:
+        self.cycle = _Cycle(self.parser.should_keep_alive())  # type: ignore[assignment]
+        if isinstance(reply, tuple):
+            self._send(*reply)
+        else:
+            task = self.loop.create_task(self._send_later(reply))
+            self.tasks.add(task)
+            task.add_done_callback(self.tasks.discard)
+
+    async def _send_later(self, reply: Awaitable[Reply]) -> None:
+        try:
+            self._send(*await reply)
+        except asyncio.CancelledError:
+            self.transport.close()
+            raise
+
+    def _send(self, status: int, body: bytes) -> None:
+        cycle = self.cycle
+        cycle.response_started = cycle.response_complete = True
+        if self.transport.is_closing():
+            return
+        headers = [*self.server_state.default_headers, (b"content-type", b"application/json")]
+        if status == 503:
+            headers.append((b"retry-after", connections.RETRY_AFTER.encode()))
+        if not cycle.keep_alive:
+            headers.append((b"connection", b"close"))
+        lines = b"".join([b"%b: %b\r\n" % header for header in headers])
+        self.transport.write(b"%bcontent-length: %d\r\n%b\r\n%b" % (STATUS_LINE[status], len(body), lines, body))
+        if not cycle.keep_alive:
+            self.transport.close()
+        self.on_response_complete()
+
+
+class FastConnection(connections._Ending, _Quick):
     """A connection whose requests httptools parses."""
 
     #: Whether a part of a request's headers has come, and how many bytes came after it did.
@@ -68,6 +172,9 @@ class FastConnection(connections._Ending, HttpToolsProtocol):
 
     def _has_begun(self) -> bool:
         return self._in_headers
+
+    def _is_answered(self) -> bool:
+        return not self._may_be_quick and not self._in_headers
 
     def _may_answer(self) -> bool:
         return not self.pipeline and not (self.is_busy and self.cycle.response_started)

@@ -14,9 +14,10 @@ import logging
 import os
 import signal
 import socket
-from collections.abc import Awaitable, Callable, Collection, Iterator
-from typing import TYPE_CHECKING, Final
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator
+from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
 import uvicorn
 from starlette.responses import JSONResponse
 
@@ -27,12 +28,12 @@ from ..node import Node
 from . import connections
 from .guard import BACKLOG, Guard, bind, read_token
 from .metrics import Metrics
-from .openapi import OPEN
+from .openapi import OPEN, OPERATIONS, Error
 from .process import Server, ended_by_signals, loop_factory
-from .sidecar import Sidecar
+from .sidecar import MAX_BYTES, QUICK, Reply, Sidecar
 
 if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Receive, Scope, Send
+    from starlette.types import Receive, Scope, Send
 
 #: How long requests may take to end when the sidecar ends, in seconds.
 LAST_REQUESTS_WITHIN: Final = 5
@@ -65,7 +66,7 @@ async def serve(
     metrics = Metrics(node)
     guard = Guard(address, hosts=hosts, token=token, open_paths=OPEN)
     config = uvicorn.Config(
-        guard.around(limited(Sidecar(node, metrics).app())),
+        Entrance(guard, Sidecar(node, metrics)),
         http=connections.connection_class(),
         ws="none",
         lifespan="off",
@@ -89,25 +90,68 @@ async def serve(
             task.cancel()
 
 
-def limited(app: ASGIApp, always: Collection[str] = OPEN) -> ASGIApp:
-    """The same application, for `MAX_CALLERS` requests at a time, but for those paths, which are always answered."""
-    n_running = 0
+class Entrance:
+    """An ASGI application: a sidecar behind its guard, for `MAX_CALLERS` requests at a time.
 
-    async def within(scope: Scope, receive: Receive, send: Send) -> None:
-        nonlocal n_running
-        if scope["path"] in always:
-            await app(scope, receive, send)
-        elif n_running >= connections.MAX_CALLERS:
+    Parameters
+    ----------
+    guard : Guard
+        Who may ask.
+    sidecar : Sidecar
+        What is asked.
+    always : collection of str
+        Paths that are always answered.
+    """
+
+    def __init__(self, guard: Guard, sidecar: Sidecar, always: Collection[str] = OPEN) -> None:
+        self._guard, self._sidecar, self._always = guard, sidecar, always
+        self._app = sidecar.app()
+        self._guarded = guard.around(self._limited)
+        self._quick = {one.path.encode(): one for one in OPERATIONS if one.name in QUICK}
+        self._n_running = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        await self._guarded(scope, receive, send)
+
+    async def _limited(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["path"] in self._always:
+            await self._app(scope, receive, send)
+        elif self._n_running >= connections.MAX_CALLERS:
             answer = JSONResponse({"error": connections.too_many()}, 503, {"Retry-After": connections.RETRY_AFTER})
             await answer(scope, receive, send)
         else:
-            n_running += 1
+            self._n_running += 1
             try:
-                await app(scope, receive, send)
+                await self._app(scope, receive, send)
             finally:
-                n_running -= 1
+                self._n_running -= 1
 
-    return within
+    def is_quick(self, method: bytes, path: bytes) -> bool:
+        """Whether `quick` may answer such a request."""
+        return method == b"POST" and path in self._quick
+
+    def quick(self, path: bytes, headers: list[tuple[bytes, bytes]], body: bytes) -> Reply | Awaitable[Reply] | None:
+        """The answer to a request that has come whole, perhaps to be awaited; None if it is to be like any other."""
+        operation = self._quick[path]
+        if (
+            len(body) > MAX_BYTES
+            or self._n_running >= connections.MAX_CALLERS
+            or self._guard.refusal(operation.method, operation.path, headers) is not None
+        ):
+            return None
+        reply = self._sidecar.quick(operation.name, body)
+        return reply if isinstance(reply, tuple) else self._awaited(reply)
+
+    async def _awaited(self, reply: Coroutine[Any, Any, Reply]) -> Reply:
+        if self._n_running >= connections.MAX_CALLERS:  # others have begun since it came
+            reply.close()
+            return 503, msgspec.json.encode(Error(connections.too_many()))
+        self._n_running += 1
+        try:
+            return await reply
+        finally:
+            self._n_running -= 1
 
 
 @contextlib.contextmanager

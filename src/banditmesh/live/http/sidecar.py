@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Coroutine
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
@@ -24,6 +24,7 @@ from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
 from ...errors import BanditmeshError, InputError, MessageError
+from ..logs import LOG
 from ..member.ledger import ALREADY_COUNTED, COUNTED, REFUSED, WITHDRAWN, Observation
 from ..names import DEFAULT
 from . import openapi
@@ -38,7 +39,8 @@ if TYPE_CHECKING:
 #: The most bytes of a body, and the most seconds that it may take to come.
 MAX_BYTES: Final = 2**20
 MAX_SECONDS: Final = 10.0
-#: Operations whose methods take a decoded body and give an answer and its status; others are Starlette's endpoints.
+#: Operations whose methods take a decoded body and give an answer and its status, perhaps to be awaited; others are
+#: Starlette's endpoints.
 QUICK: Final = ("choose", "observe", "step")
 
 _DECODERS = {
@@ -48,8 +50,9 @@ _DECODERS = {
 }
 _ANSWERS = {COUNTED: openapi.Answer("counted"), ALREADY_COUNTED: openapi.Answer("already_counted")}
 _ENCODE = msgspec.json.Encoder().encode
-#: What a quick operation gives: an answer and its status.
+#: What a quick operation gives: an answer and its status, and what is sent of them.
 _Given: TypeAlias = tuple[msgspec.Struct, int]
+Reply: TypeAlias = tuple[int, bytes]
 
 
 class Sidecar:
@@ -81,17 +84,37 @@ class Sidecar:
         app = Starlette(routes=routes, exception_handlers=_HANDLERS)
         app.router.redirect_slashes = False
         # Starlette knows these paths as well, and answers other methods.
-        quick = {one.path: (one.name, getattr(self, one.name)) for one in openapi.OPERATIONS if one.name in QUICK}
+        quick = {one.path: one.name for one in openapi.OPERATIONS if one.name in QUICK}
 
         async def either(scope: Scope, receive: Receive, send: Send) -> None:
             if scope["method"] == "POST" and scope["path"] in quick:
-                await _answer_quickly(*quick[scope["path"]], scope, receive, send)
+                await self._answer_quickly(quick[scope["path"]], scope, receive, send)
             else:
                 await app(scope, receive, send)
 
         return either
 
-    async def choose(self, asked: openapi.ChooseRequest) -> _Given:  # noqa: D102
+    def quick(self, name: str, body: bytes) -> Reply | Coroutine[Any, Any, Reply]:
+        """What one of the `QUICK` operations answers to a body, perhaps to be awaited."""
+        try:
+            given = getattr(self, name)(_decoded(name, body))
+        except Exception as error:
+            return _failure(error)
+        return (given[1], _ENCODE(given[0])) if isinstance(given, tuple) else _later(given)
+
+    async def _answer_quickly(self, name: str, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            reply = self.quick(name, await _body(scope, receive))
+            status, body = reply if isinstance(reply, tuple) else await reply
+        except Exception as error:
+            status, body = _failure(error)
+        headers = [(b"content-length", b"%d" % len(body)), (b"content-type", b"application/json")]
+        if status == 503:
+            headers.append((b"retry-after", RETRY_AFTER.encode()))
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+    def choose(self, asked: openapi.ChooseRequest) -> _Given:  # noqa: D102
         return openapi.Chosen(*self._choose(asked)), 200
 
     async def step(self, asked: openapi.StepRequest) -> _Given:  # noqa: D102
@@ -203,22 +226,12 @@ class Sidecar:
         return Response(self._description, media_type="application/json")
 
 
-async def _answer_quickly(
-    name: str, handle: Callable[[Any], Awaitable[_Given]], scope: Scope, receive: Receive, send: Send
-) -> None:
-    """Answer a request by one of the `QUICK` methods."""
+async def _later(given: Awaitable[_Given]) -> Reply:
     try:
-        value, status = await handle(_decoded(name, await _body(scope, receive)))
+        value, status = await given
     except Exception as error:
-        kind = next(kind for kind in _HANDLERS if isinstance(error, kind))
-        await (await _HANDLERS[kind](Request(scope), error))(scope, receive, send)
-        if kind is Exception:
-            raise
-        return
-    body = _ENCODE(value)
-    headers = [(b"content-length", b"%d" % len(body)), (b"content-type", b"application/json")]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+        return _failure(error)
+    return status, _ENCODE(value)
 
 
 async def _read(request: Request, operation: str) -> Any:
@@ -259,32 +272,36 @@ def _answer(value: msgspec.Struct, status: int = 200) -> Response:
     return Response(_ENCODE(value), status, headers, media_type="application/json")
 
 
-def _error(status: int) -> Callable[[Request, Exception], Awaitable[Response]]:
-    """What answers an exception with its own words and a status."""
+def _failure(error: Exception) -> Reply:
+    """What a quick operation answers that failed."""
+    value, status = _told(error)
+    if status == 500:
+        LOG.error("unexpected error in an answer", exc_info=error)
+    return status, _ENCODE(value)
 
-    async def handle(request: Request, error: Exception) -> Response:
-        return _answer(openapi.Error(" ".join(str(error).split())), status)
 
-    return handle
+def _told(error: Exception) -> _Given:
+    """What a caller is told of an error."""
+    if isinstance(error, HTTPException):
+        return openapi.Error(error.detail), error.status_code
+    for kind, status in _STATUSES.items():
+        if isinstance(error, kind):
+            return openapi.Error(" ".join(str(error).split())), status
+    return openapi.Error(f"unexpected {type(error).__name__}; the log shows where, please report it"), 500
 
 
 async def _refused(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    answer = _answer(openapi.Error(error.detail), error.status_code)
-    answer.headers.update(error.headers or {})
+    answer = _answer(*_told(error))
+    answer.headers.update(getattr(error, "headers", None) or {})
     return answer
 
 
-async def _failed(request: Request, error: Exception) -> Response:
-    return _answer(openapi.Error(f"unexpected {type(error).__name__}; the log shows where, please report it"), 500)
-
-
-_HANDLERS: Final[dict[Any, Any]] = {
-    HTTPException: _refused,
-    InputError: _error(422),
-    MessageError: _error(422),
-    ClientDisconnect: _error(400),
+#: Errors that tell the caller why in their own words, and their status; the first that fits counts.
+_STATUSES: Final = {
+    InputError: 422,
+    MessageError: 422,
+    ClientDisconnect: 400,
     # What a node cannot do now: its disk is full, or it is leaving.
-    BanditmeshError: _error(503),
-    Exception: _failed,
+    BanditmeshError: 503,
 }
+_HANDLERS: Final[dict[Any, Any]] = dict.fromkeys((HTTPException, *_STATUSES, Exception), _refused)
