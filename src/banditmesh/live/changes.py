@@ -22,7 +22,7 @@ from ..protocols import notation
 from .certificates import ACCEPTED
 from .config import NeighbourConfig, NodeConfig
 from .names import DEFAULT
-from .parts import Parts, credentials, read_keys
+from .parts import NodeParts, credentials, read_keys
 from .statistics import ArmSpec
 from .transport import TlsTransport
 from .transport.identity import Contexts
@@ -38,18 +38,18 @@ FIXED: Final = (
 FIXED_OF_BANDITS: Final = ("policy", "memory", "explore", "patience", "lapse_reward")
 
 
-class Changes:
+class ConfigChanges:
     """The changes of one node.
 
     Parameters
     ----------
-    parts : Parts
+    parts : NodeParts
         The node's parts, which a change is for.
     require_running : callable
         Called when a change has its turn; it raises an error if the node has ended.
     """
 
-    def __init__(self, parts: Parts, require_running: Callable[[], None]) -> None:
+    def __init__(self, parts: NodeParts, require_running: Callable[[], None]) -> None:
         self._parts = parts
         self._require_running = require_running
         #: For each change that waits for its turn: the changes without one that were asked for after it.

@@ -18,7 +18,7 @@ from typing import Any, Final, Self
 from .. import checks
 from ..errors import InputError, NodeError, StoreError
 from . import config as configs
-from .changes import Changes, with_arms, with_neighbours, with_others, without
+from .changes import ConfigChanges, with_arms, with_neighbours, with_others, without
 from .config import NodeConfig
 from .disk.state import Store
 from .fields import address as check_address
@@ -27,7 +27,7 @@ from .links.notices import Signer
 from .logs import note
 from .member import REFUSED, Answer, ArmSpec, NodeChoice, Observation, Ticket
 from .names import check_name, epoch_text
-from .parts import Parts
+from .parts import NodeParts
 from .signing import Workers
 from .transport import Transport
 from .transport.identity import Contexts
@@ -95,8 +95,8 @@ class Node:
         rng: random.Random | None = None,
         new_life: bool = False,
     ) -> None:
-        self._parts = Parts(config, transport, store, signers, keys, workers, clock, rng)
-        self._changes = Changes(self._parts, lambda: self._require_running("choose another configuration"))
+        self._parts = NodeParts(config, transport, store, signers, keys, workers, clock, rng)
+        self._changes = ConfigChanges(self._parts, lambda: self._require_running("choose another configuration"))
         self._new_life = new_life
         self._is_running = self._has_begun = False
         self._why_not = "it has not been started"

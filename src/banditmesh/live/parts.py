@@ -30,7 +30,7 @@ from .names import new_epoch
 from .signing import Credentials, Signing, Workers
 from .statistics import certificate_id
 from .tasks import Tasks
-from .transport import Listener, PlainTransport, Refusal, TlsTransport, Transport
+from .transport import Listener, PlainTransport, RefusedConnection, TlsTransport, Transport
 from .transport.identity import Contexts, Identity, KeyFiles, contexts, expiry_warning
 from .transport.renewing import Renewal
 
@@ -40,7 +40,7 @@ LOG = logging.getLogger("banditmesh.live.node")
 TICK_EVERY: Final = 1.0
 
 
-class Parts:
+class NodeParts:
     """The parts of one node. What is not given is made as the configuration says; `Node` says what is what.
 
     `prepare`, `restore` and `open` are called in this order, and `end` whatever became of them.
@@ -315,7 +315,7 @@ class Parts:
     def _trusts(self, peer: Identity) -> bool:
         return self.certificates is None or self.certificates.trusts(peer)
 
-    def _refused(self, refusal: Refusal) -> None:
+    def _refused(self, refusal: RefusedConnection) -> None:
         # What this node dialled is counted where it dialled.
         if not refusal.dialled:
             self.links.refused(RefusedError(refusal.reason, refusal.message), refusal.node)

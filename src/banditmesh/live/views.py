@@ -9,10 +9,10 @@ from msgspec.structs import replace
 
 from .http.openapi import CapView, PeerView, StateView
 from .links import Neighbour
-from .parts import Parts
+from .parts import NodeParts
 
 
-def state_of(parts: Parts) -> StateView:
+def state_of(parts: NodeParts) -> StateView:
     """What a node knows of each arm, and what it counted since it started."""
     seen = parts.member.snapshot(parts.committer.uptime())
     counters = Counter(seen.counters) + parts.exchange.counts + parts.links.counts
@@ -34,12 +34,12 @@ def state_of(parts: Parts) -> StateView:
     )
 
 
-def peers_of(parts: Parts) -> list[PeerView]:
+def peers_of(parts: NodeParts) -> list[PeerView]:
     """How each link of a node is."""
     return [_peer(parts, neighbour) for _, neighbour in sorted(parts.links.neighbours.items())]
 
 
-def _peer(parts: Parts, neighbour: Neighbour) -> PeerView:
+def _peer(parts: NodeParts, neighbour: Neighbour) -> PeerView:
     hello, refusal = neighbour.hello, neighbour.refusal
     waiting = parts.exchange.waiting(neighbour.name)
     behind = 0.0
@@ -61,7 +61,7 @@ def _peer(parts: Parts, neighbour: Neighbour) -> PeerView:
     )
 
 
-def carried_by(parts: Parts) -> dict[str, tuple[int, int]]:
+def carried_by(parts: NodeParts) -> dict[str, tuple[int, int]]:
     """By linked neighbour: how many statistics were sent and heard on the present connection."""
     talks = {name: neighbour.conversation for name, neighbour in parts.links.neighbours.items()}
     return {name: (talk.n_sent, talk.n_received) for name, talk in talks.items() if talk is not None}

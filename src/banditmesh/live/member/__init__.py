@@ -45,7 +45,7 @@ from .choosing import NodeChoice
 from .clock import Clock
 from .ledger import ALREADY_COUNTED, COUNTED, REFUSED, WITHDRAWN, Answer, Draft, Observation, Own, own_arm
 from .lives import Lives, memory_rows
-from .parts import Commit, Parts
+from .parts import Commit, MemberParts
 from .snapshot import snapshot
 from .tickets import Ticket
 from .walks import Walks
@@ -160,7 +160,7 @@ class Member:
         self.node = check_name("node", node)
         self.caps = Caps() if caps is None else caps
         self.certificates = Certificates(mesh) if certificates is None else certificates
-        parts = self._parts = Parts(
+        parts = self._parts = MemberParts(
             node,
             protocol,
             self.caps,

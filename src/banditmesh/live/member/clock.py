@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from ..forgetting import BEHIND_FOR
 from .agents import settle
-from .parts import Parts
+from .parts import MemberParts
 
 
 class Clock:
     """The clock of one member."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: MemberParts) -> None:
         self._parts = parts
         #: Since which uptime it has been behind.
         self._behind_since: float | None = None

@@ -20,7 +20,7 @@ from ..forgetting import ChoiceClock
 from ..names import agent_name
 from ..statistics import Entry, Known, Values
 from .clock import Clock
-from .parts import Commit, Parts
+from .parts import Commit, MemberParts
 from .tickets import KEY_BYTES
 from .walks import BIT
 
@@ -30,13 +30,13 @@ class Lives:
 
     Parameters
     ----------
-    parts : Parts
+    parts : MemberParts
     clock : Clock
     rng : random.Random
         What keys of tickets are drawn from.
     """
 
-    def __init__(self, parts: Parts, clock: Clock, rng: random.Random) -> None:
+    def __init__(self, parts: MemberParts, clock: Clock, rng: random.Random) -> None:
         self._parts, self._clock, self._rng = parts, clock, rng
         self._restored: Life | None = None
 

@@ -32,7 +32,7 @@ class Commit(NamedTuple):
     to_sign: Sequence[Known] = ()
 
 
-class Parts:
+class MemberParts:
     """The parts of one member; parameters are those of `Member`.
 
     Attributes

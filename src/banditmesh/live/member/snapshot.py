@@ -6,10 +6,10 @@ from ...protocols import notation
 from ..disk import Life
 from ..http.openapi import MAX_ORIGINS, CapView, OriginView, StateView, TrustView, warnings_of
 from ..names import epoch_text
-from .parts import Parts
+from .parts import MemberParts
 
 
-def snapshot(mesh: str, parts: Parts, life: Life, uptime: float) -> StateView:
+def snapshot(mesh: str, parts: MemberParts, life: Life, uptime: float) -> StateView:
     """A member of this mesh as it is now, in this life."""
     table, caps = parts.table, parts.caps
     [first, *others] = parts.bandits.views(parts.n_choices, uptime)
@@ -38,7 +38,7 @@ def snapshot(mesh: str, parts: Parts, life: Life, uptime: float) -> StateView:
     )
 
 
-def _trust(parts: Parts) -> TrustView:
+def _trust(parts: MemberParts) -> TrustView:
     """How far the member trusts others; what it believes of arms must have been worked out."""
     left_out = parts.bandits.left_out()
     origins = [

@@ -2,7 +2,7 @@
 
 `TlsTransport` is what nodes use. `PlainTransport` proves nothing, and so connects this machine with itself only. Tests
 have a third one, of simulated links. Every connection that one side does not accept is reported once on each side, as a
-`Refusal` with one of the reasons of `streams`.
+`RefusedConnection` with one of the reasons of `streams`.
 
 Connections come in through a `Door`: strangers get a place until they have proved who they are, members are let in.
 There are 68 places, each for 10 s. A connection that comes when all are taken gets the place of the stranger who has
@@ -22,7 +22,16 @@ from ..names import Address
 from .identity import Contexts, Identity, peer_identity
 from .streams import PlainConnection, Session, Stream, TlsConnection
 
-__all__ = ["Accept", "Connection", "Identity", "Listener", "PlainTransport", "Refusal", "TlsTransport", "Transport"]
+__all__ = [
+    "Accept",
+    "Connection",
+    "Identity",
+    "Listener",
+    "PlainTransport",
+    "RefusedConnection",
+    "TlsTransport",
+    "Transport",
+]
 
 #: How many steps of handshakes are made before everything else has its turn.
 AT_A_TIME: Final = 4
@@ -77,7 +86,7 @@ class Transport(Protocol):
         """Cut whatever is still connected, let what is being closed end, and wait until all are gone."""
 
 
-class Refusal(NamedTuple):
+class RefusedConnection(NamedTuple):
     """Why a connection did not come to be; `node` is who was meant, or who came, as far as that is known."""
 
     reason: str
@@ -263,7 +272,7 @@ class TlsTransport:
     contexts : Contexts
         The node's key, certificate and authorities. May be replaced at any time; later handshakes take the new ones.
     on_refusal : callable, optional
-        Called with a `Refusal` for each connection that one side does not accept.
+        Called with a `RefusedConnection` for each connection that one side does not accept.
     within : float
         How long a handshake may take, in seconds.
     """
@@ -271,7 +280,7 @@ class TlsTransport:
     def __init__(
         self,
         contexts: Contexts,
-        on_refusal: Callable[[Refusal], None] = lambda refusal: None,
+        on_refusal: Callable[[RefusedConnection], None] = lambda refusal: None,
         *,
         within: float = WITHIN,
     ) -> None:
@@ -342,7 +351,7 @@ class TlsTransport:
         return TlsConnection(stream, session, peer, refused)
 
     def _report(self, error: RefusedError, address: Address, dialled: bool, node: str | None) -> None:
-        self._on_refusal(Refusal(error.reason, str(error), str(address), dialled, node))
+        self._on_refusal(RefusedConnection(error.reason, str(error), str(address), dialled, node))
 
 
 def _loopback(text: str) -> Address:
