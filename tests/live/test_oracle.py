@@ -91,7 +91,7 @@ BROKEN = {
     ),
     "tickets are not closed": (ledger.Ledger, "apply", "self.tickets.close(draft.closing)", "pass"),
     "starts have the same number": (lives.Lives, "begin", "old.start + 1", "old.start"),
-    "what was refused is not offered once more": (changes.Changes, "_link", "links.renew(", "("),
+    "what was refused is not offered once more": (changes.ConfigChanges, "_link", "links.renew(", "("),
     "what is outside of a range is used": (StatisticTable, "_parts_of", " if not row.is_outside", ""),
     "what is outside of a range leaves": (
         StatisticTable,
