@@ -101,23 +101,24 @@ class _Quick(HttpToolsProtocol):
         super().on_message_complete()
 
     def _answer(self, reply: Reply | Awaitable[Reply]) -> None:
-        self.cycle = _Cycle(self.parser.should_keep_alive())  # type: ignore[assignment]
+        cycle = _Cycle(self.parser.should_keep_alive())
+        self.cycle = cycle  # type: ignore[assignment]
         if isinstance(reply, tuple):
-            self._send(*reply)
+            self._send(cycle, *reply)
         else:
-            task = self.loop.create_task(self._send_later(reply))
+            task = self.loop.create_task(self._send_later(cycle, reply))
             self.tasks.add(task)
             task.add_done_callback(self.tasks.discard)
 
-    async def _send_later(self, reply: Awaitable[Reply]) -> None:
+    async def _send_later(self, cycle: _Cycle, reply: Awaitable[Reply]) -> None:
         try:
-            self._send(*await reply)
+            self._send(cycle, *await reply)
         except asyncio.CancelledError:
             self.transport.close()
             raise
 
-    def _send(self, status: int, body: bytes) -> None:
-        cycle = self.cycle
+    def _send(self, cycle: _Cycle, status: int, body: bytes) -> None:
+        # By now, the connection's cycle may be another one, that waits for its turn.
         cycle.response_started = cycle.response_complete = True
         if self.transport.is_closing():
             return
