@@ -481,8 +481,12 @@ def test_support_of_every_part_agrees_with_what_runs(kind):
         assert engines == ({"compiled", "reference"} if said == "partly" else {said}), (part, name, where)
 
 
-def test_support_agrees_with_what_runs():
+# Replaying has kernels of its own, of which test_replay.py compiles some.
+@pytest.mark.parametrize("replays", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_support_agrees_with_what_runs(replays):
     for (rules, network, rewards), run in support._runs():
+        if (rewards == "replayed") != replays:
+            continue
         row = next(
             row
             for row in support.support_table()

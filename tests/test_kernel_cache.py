@@ -79,27 +79,69 @@ def assert_right(lines, n_lines):
     assert not [line for line in lines if not line.endswith("equal")]
 
 
-@pytest.mark.parametrize(
-    "policies, protocol",
-    [(POLICIES[:2], "none"), pytest.param(POLICIES, "fwa(3)", marks=pytest.mark.slow)],
-    ids=["two policies", "all policies"],
-)
-def test_kernels_cached_by_separate_processes_do_not_replace_each_other(policies, protocol, tmp_path):
+@pytest.mark.slow
+def test_kernels_cached_by_separate_processes_do_not_replace_each_other(tmp_path):
     # In each process numba counts functions from one.
-    for policy in policies:
-        lines, notices = run_policies(tmp_path, [policy], protocol)
+    for policy in POLICIES:
+        lines, notices = run_policies(tmp_path, [policy])
         assert_right(lines, 1)
         assert "compiling the engine" in notices
     # Every policy is read before every other.
-    for order in (policies, policies[::-1]):
-        lines, notices = run_policies(tmp_path, order, protocol)
-        assert_right(lines, len(policies))
+    for order in (POLICIES, POLICIES[::-1]):
+        lines, notices = run_policies(tmp_path, order)
+        assert_right(lines, len(POLICIES))
         assert notices == ""
-    if policies == POLICIES:
-        damage(tmp_path, len(policies))
-        lines, notices = run_policies(tmp_path, ["klucb"], protocol)
-        assert_right(lines, 1)
-        assert notices.count("gave wrong numbers; they are removed and compiled again") == 1
+    damage(tmp_path, len(POLICIES))
+    lines, notices = run_policies(tmp_path, ["klucb"])
+    assert_right(lines, 1)
+    assert notices.count("gave wrong numbers; they are removed and compiled again") == 1
+
+
+# The same of a kernel as small as can be. Processes are forked from one that has imported what they need.
+SCORING = """
+import os, sys
+import banditmesh as bm
+from banditmesh.sim.compiled.kernels.compiling import kernel, rebind
+from banditmesh.sim.compiled.kernels.scalars import compile_rule
+import numba.core.compiler
+
+sys.path.insert(0, sys.argv[1])
+from scoring import score
+
+GIVEN = 0.4, 7, 7**-0.5, 3.0, 0.5, 0, 0.3, 2.0
+
+def run(names):
+    compiled = []
+    compile_extra = numba.core.compiler.compile_extra
+    numba.core.compiler.compile_extra = lambda *parts, **more: compiled.append(1) or compile_extra(*parts, **more)
+    for name in names:
+        index = getattr(bm, name).index
+        print(name, kernel(rebind(score, index=compile_rule(index)))(*GIVEN) == index(*GIVEN), bool(compiled))
+
+for names in sys.argv[2:]:
+    process = os.fork()
+    if not process:
+        run(names.split(","))
+        sys.stdout.flush()
+        os._exit(0)
+    os.waitpid(process, 0)
+"""
+
+
+def test_small_kernels_cached_by_separate_processes_do_not_replace_each_other(tmp_path):
+    names = "mean, count, inv_root, clock, sigma, law, u, parameter"
+    (tmp_path / "scoring.py").write_text(f"def score({names}):\n    return index({names})\n")
+    # Each compiles its own; every one is read before every other.
+    runs = [["UCB"], ["KLUCB"], ["UCB", "KLUCB"], ["KLUCB", "UCB"]]
+    done = subprocess.run(
+        [sys.executable, "-c", SCORING, str(tmp_path), *map(",".join, runs)],
+        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    compiled = [f"{name} True {len(names) == 1}" for names in runs for name in names]
+    assert done.stdout.splitlines() == compiled
 
 
 def damage(folder, n_policies):
@@ -351,9 +393,11 @@ def test_rule_whose_changes_would_go_unnoticed_stays_with_the_reference():
 
 def test_rule_that_gives_other_numbers_compiled_stays_with_the_reference():
     problem = bm.Problem.random(bm.networks.ring(4), n_arms=3, per_agent=2, seed=0)
+    # Where nothing is sent, the least is compiled.
+    settings = {"policy": Overflowing(), "horizon": 5}
     with pytest.raises(UnsupportedError, match=r"'overflowing'.*gives other numbers compiled than in Python"):
-        bm.simulate(problem, bm.IRS(), policy=Overflowing(), horizon=5, engine="compiled")
-    assert bm.simulate(problem, bm.IRS(), policy=Overflowing(), horizon=5).engine == "reference"
+        bm.simulate(problem, bm.NoCooperation(), **settings, engine="compiled")
+    assert bm.simulate(problem, bm.NoCooperation(), **settings).engine == "reference"
 
 
 @pytest.mark.slow

@@ -120,13 +120,19 @@ NO_MEMORY = bm.Faults(outages=bm.Outages(down=0.1, up=0.5, memory=False))
 @pytest.mark.parametrize(
     ("protocol", "policy", "rules", "faults"),
     [
-        ("none", "ucb(1)+discount(0.6)", "sound", NO_MEMORY),
+        ("none", "klucb+discount(0.6)", "sound", NO_MEMORY),
         ("fwa(3)", "ucb(1)", "sound", None),
-        ("none", "thompson", "sound", NO_MEMORY),
         ("fwa(3)+contested", "ucb(1)", "sound", NO_MEMORY),
-        # Kernels that no other quick test needs, and that take longest to compile.
-        pytest.param("fwa(3)+contested", "thompson", "sound", NO_MEMORY, marks=pytest.mark.slow),
         ("gossip(2)", "ucb(1)", "published", None),
+        # Kernels that no other quick test needs, and that take long to compile.
+        *(
+            pytest.param(protocol, policy, "sound", NO_MEMORY, marks=pytest.mark.slow)
+            for protocol, policy in (
+                ("none", "ucb(1)+discount(0.6)"),
+                ("none", "thompson"),
+                ("fwa(3)+contested", "thompson"),
+            )
+        ),
     ],
 )
 def test_compiled_engine_replays_as_the_reference_does(protocol, policy, rules, faults):

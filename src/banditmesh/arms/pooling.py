@@ -140,9 +140,9 @@ def _groups(log: RewardLog, groups: Mapping[Hashable, Any] | None) -> tuple[npt.
 
 
 def _p_value(chi_square: float, df: float) -> float:
-    from scipy.stats import chi2
+    from scipy.special import chdtrc
 
-    return float(chi2.sf(chi_square, df)) if df > 0 else float("nan")
+    return float(chdtrc(df, chi_square)) if df > 0 else float("nan")
 
 
 def _holm(p: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

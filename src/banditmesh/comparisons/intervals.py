@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from typing import Any
 
@@ -46,9 +47,10 @@ def lead(differences: NDArray[Any], confidence: float = 0.95) -> tuple[float, fl
 
 @cache
 def _quantile(probability: float, degrees: int) -> float:
-    from scipy.stats import t
+    # Importing scipy.stats takes four times as long.
+    from scipy.special import stdtrit
 
-    return float(t.ppf(probability, degrees))
+    return float(stdtrit(degrees, probability)) if 0 < probability < 1 else math.copysign(math.inf, probability - 0.5)
 
 
 def mean_interval(values: NDArray[Any], confidence: float = 0.95) -> tuple[float, float, float]:

@@ -83,11 +83,11 @@ def prediction_interval(values: Any, confidence: float = CONFIDENCE) -> tuple[fl
     >>> round(low, 3), round(high, 3)
     (-2.968, 6.968)
     """
-    from scipy.stats import t
+    from scipy.special import stdtrit
 
     values = np.asarray(values, dtype=float)
     n = checks.integer("the number of values", len(values), at_least=2)
-    half = float(t.ppf(0.5 + confidence / 2, n - 1)) * float(values.std(ddof=1)) * math.sqrt(1 + 1 / n)
+    half = float(stdtrit(n - 1, 0.5 + confidence / 2)) * float(values.std(ddof=1)) * math.sqrt(1 + 1 / n)
     return float(values.mean()) - half, float(values.mean()) + half
 
 

@@ -138,9 +138,9 @@ class Look:
         sd = values.std(axis=0, ddof=1)
         if self.band == "sd":
             return sd
-        from scipy.stats import t
+        from scipy.special import stdtrit
 
-        return float(t.ppf(0.975, n - 1)) * sd / n**0.5
+        return float(stdtrit(n - 1, 0.975)) * sd / n**0.5
 
     def scale(self, axes: Axes) -> None:
         """Set the axes' scales: logarithmic, or from 0."""
