@@ -10,7 +10,7 @@ from world_keys import AUTHORITIES, MESH
 
 from banditmesh.errors import InputError, NodeError, StoreError
 from banditmesh.live.links import notices
-from banditmesh.live.member import ArmSpec, Observation
+from banditmesh.live.member import Observation
 from banditmesh.live.names import Caps
 
 #: The arms of a second bandit, of which some are only made when a choice names them, and its segments.
@@ -39,8 +39,9 @@ async def observe(world):
             choice = process.choose(*draw_question(world, machine))
         except (StoreError, NodeError):
             return
-        except InputError as refusal:  # there is no room for one more segment or arm
-            if world.caps == Caps() or "caps." not in str(refusal):
+        except InputError as refusal:  # there is no room for one more segment or arm, or no arm that a new one is like
+            is_first = machine.trim and not machine.process.node.config.bandits[0].arms and "trust.trim" in str(refusal)
+            if not is_first and (world.caps == Caps() or "caps." not in str(refusal)):
                 raise
             world.seen["choice refused"] += 1
             continue
@@ -214,7 +215,7 @@ async def change_ads(world, machine):
         await node.remove_arm(arm, "ads")
         machine.ads = [one for one in machine.ads if one != arm]
     else:
-        await is_done(world, node.add_arm(ArmSpec(arm, sigma=1.0), "ads"))
+        await is_done(world, node.add_arm(machine.spec(arm), "ads"))
 
 
 async def mistype(world):
@@ -226,6 +227,19 @@ async def mistype(world):
         else:
             machine.ignore = rng.sample([one.name for one in world.machines if one is not machine], rng.randint(0, 2))
         await machine.reconfigure()
+
+
+async def change_trust(world):
+    """A node bears another number of liars from now on, or none."""
+    machine = world.draw_running()
+    if machine is not None:
+        old, machine.trim = machine.trim, world.more.choice((0, 1, 1, 2))
+        try:
+            await machine.reconfigure()
+        except InputError as refusal:  # it has an arm that a choice made, like none
+            if "trust.trim" not in str(refusal):
+                raise
+            machine.trim = old
 
 
 async def retire(world):

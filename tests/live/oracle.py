@@ -10,7 +10,9 @@ A disk that is copied forks a life: then either branch's values are allowed, and
 from __future__ import annotations
 
 import copy
+import math
 from collections import defaultdict
+from fractions import Fraction
 from itertools import combinations
 
 from banditmesh.live.statistics import Values
@@ -18,6 +20,51 @@ from banditmesh.live.statistics import Values
 
 class Violation(AssertionError):
     """A promise was broken."""
+
+
+def by_the_text(own, others, f, sigma):
+    """Tested merging: who is in and what is known then, the text's sentences in its order, in exact numbers."""
+    own_count, own_sum = own
+    mean = {name: Fraction(total) / Fraction(count) for name, (count, total) in others.items()}
+    # "The counts of other origins are capped at C, the larger of the own count and the (f+1)-th largest of the others."
+    largest = sorted((Fraction(count) for count, _ in others.values()), reverse=True)
+    cap = max([Fraction(own_count), *largest[f : f + 1]])
+    capped = {name: min(Fraction(count), cap) for name, (count, _) in others.items()}
+    # "M is the sum of these and the own count."
+    m = sum(capped.values()) + Fraction(own_count)
+    if len(others) <= 2 * f or m < 4 * f * cap:
+        # "The own mean is the centre, N the own count, and no other count is above the own one."
+        if not own_count:
+            return set(), own
+        centre, n = Fraction(own_sum) / Fraction(own_count), Fraction(own_count)
+        capped = {name: min(Fraction(count), n) for name, (count, _) in others.items()}
+    else:
+        # "The centre is the weighted median of all means": half of all weight is at or below it, and of none below it.
+        weight = dict(mean)
+        points = [(mean[name], capped[name]) for name in weight]
+        points += [(Fraction(own_sum) / Fraction(own_count), Fraction(own_count))] if own_count else []
+        centre = min(x for x, _ in points if 2 * sum(w for y, w in points if y <= x) >= m)
+        n = max(Fraction(own_count), m - 2 * f * cap)
+    inside = set()
+    count, total = Fraction(own_count), Fraction(own_sum)
+    for name, (told, _) in others.items():
+        width = 3 * sigma * (1 / math.sqrt(max(told, 1)) + 1 / math.sqrt(max(n, 1)))
+        if capped[name] and abs(float(mean[name] - centre)) <= width:
+            inside.add(name)
+            count, total = count + capped[name], total + capped[name] * mean[name]
+    return inside, (float(count), float(total))
+
+
+def check_belief(name, arm, own, others, f, sigma, estimate, left_out):
+    """What a node believes of an arm, and whom it leaves out, is what the text says."""
+    inside, (count, total) = by_the_text(own, others, f, sigma)
+    is_close = math.isclose(estimate[0], count, rel_tol=1e-9)
+    is_close &= math.isclose(estimate[1], total, rel_tol=1e-9, abs_tol=1e-6)
+    if not is_close or {*left_out} != others.keys() - inside:
+        raise Violation(
+            f"{name} believes {estimate} of {arm}, without {left_out}; of own {own} and {others} the text with "
+            f"{f} liars and sigma {sigma} believes {(count, total)}, with {inside}"
+        )
 
 
 class Branch:
@@ -159,9 +206,12 @@ class Oracle:
         if key[0] not in self.liars and not is_stripped and values not in self.values[key]:
             raise Violation(f"{where}: {key} has {values}, which its origin never committed")
 
-    def check_node(self, name, own, table, estimates, epoch, lies=()):
-        """Promise 1 at one node: its own statistics, its table but for lies, and its estimates, which are their sum."""
-        sums = {arm: [0, 0.0] for arm in estimates}
+    def check_node(self, name, own, table, estimates, epoch, lies=(), trust=None):
+        """Promise 1 at one node: its own statistics, its table but for lies, and its estimates, which are their sum.
+
+        Where it bears liars they are of what it believes; `trust` has how many, sigma, and whom it leaves out, by arm.
+        """
+        mine, others = {arm: [0, 0.0] for arm in estimates}, {arm: {} for arm in estimates}
         for arm, (count, total, told_count, told_total) in own.items():
             if count:
                 self.check_value((name, epoch, arm), count, total, f"own of {name}")
@@ -169,20 +219,25 @@ class Oracle:
                 self.check_value((name, epoch, arm), told_count, told_total, f"told by {name}")
             if told_count > count:
                 raise Violation(f"{name} told {told_count} of {arm} and has {count}")
-            if arm in sums:
-                sums[arm][0] += count
-                sums[arm][1] += total
+            if arm in mine:
+                mine[arm] = [count, total]
         for key, (count, total) in table.items():
             if key[0] not in self.liars and key not in lies:
                 self.check_value(key, count, total, f"table of {name}")
             if (key[0], key[1]) == (name, epoch):
                 raise Violation(f"{name} has its present life in its table: {key}")
-            if key[2] in sums:
-                sums[key[2]][0] += count
-                sums[key[2]][1] += total
+            if key[2] in mine:
+                sums = mine[key[2]] if key[0] == name else others[key[2]].setdefault(key[0], [0, 0.0])
+                sums[0] += count
+                sums[1] += total
         for arm, estimate in estimates.items():
-            if tuple(sums[arm]) != estimate:
-                raise Violation(f"{name} estimates {arm} by {estimate}, own and table have {sums[arm]}")
+            if trust is None:
+                parts = [mine[arm], *others[arm].values()]
+                if (sum(part[0] for part in parts), sum(part[1] for part in parts)) != estimate:
+                    raise Violation(f"{name} estimates {arm} by {estimate}, own and table have {parts}")
+            else:
+                f, sigma, left_out = trust
+                check_belief(name, arm, mine[arm], others[arm], f, sigma, estimate, left_out.get(arm, ()))
 
     def check_restart(self, name, own, branch):
         """Promise 2: what was durable is there again."""

@@ -1,13 +1,12 @@
 """Tested merging in a live node: against the rule written out from its text, in lockstep, and where it is refused."""
 
 import asyncio
-import math
 import random
-from fractions import Fraction
 
 import msgspec
 import pytest
 from members import hear, make, observe
+from oracle import by_the_text
 from sidecars import Beside, a_node
 
 import banditmesh as bm
@@ -23,39 +22,6 @@ from banditmesh.live.transport.identity import KeyFiles
 from banditmesh.mesh.status import as_table, gather
 
 COIN = ArmSpec("coin", reward_range=(0.0, 1.0))
-
-
-def by_the_text(own, others, f, sigma):
-    """Which names are in and what is known then: the text's sentences in its order, in exact numbers."""
-    own_count, own_sum = own
-    mean = {name: Fraction(total) / Fraction(count) for name, (count, total) in others.items()}
-    # "The counts of other origins are capped at C, the larger of the own count and the (f+1)-th largest of the others."
-    largest = sorted((Fraction(count) for count, _ in others.values()), reverse=True)
-    cap = max([Fraction(own_count), *largest[f : f + 1]])
-    capped = {name: min(Fraction(count), cap) for name, (count, _) in others.items()}
-    # "M is the sum of these and the own count."
-    m = sum(capped.values()) + Fraction(own_count)
-    if len(others) <= 2 * f or m < 4 * f * cap:
-        # "The own mean is the centre, N the own count, and no other count is above the own one."
-        if not own_count:
-            return set(), own
-        centre, n = Fraction(own_sum) / Fraction(own_count), Fraction(own_count)
-        capped = {name: min(Fraction(count), n) for name, (count, _) in others.items()}
-    else:
-        # "The centre is the weighted median of all means": half of all weight is at or below it, and of none below it.
-        weight = dict(mean)
-        points = [(mean[name], capped[name]) for name in weight]
-        points += [(Fraction(own_sum) / Fraction(own_count), Fraction(own_count))] if own_count else []
-        centre = min(x for x, _ in points if 2 * sum(w for y, w in points if y <= x) >= m)
-        n = max(Fraction(own_count), m - 2 * f * cap)
-    inside = set()
-    count, total = Fraction(own_count), Fraction(own_sum)
-    for name, (told, _) in others.items():
-        width = 3 * sigma * (1 / math.sqrt(max(told, 1)) + 1 / math.sqrt(max(n, 1)))
-        if capped[name] and abs(float(mean[name] - centre)) <= width:
-            inside.add(name)
-            count, total = count + capped[name], total + capped[name] * mean[name]
-    return inside, (float(count), float(total))
 
 
 def pooled(member, arm, half_life=None, now=0.0):
@@ -262,6 +228,8 @@ def test_check_says_for_how_many_members_there_is_room(tmp_path):
     )
     assert line in notes([config, *others])
     assert line not in notes([config, *others, msgspec.structs.replace(config, node="d")])
+    empty = msgspec.structs.replace(config, bandits=[BanditSpec(name="ads", arms=[], new_arms=True)])
+    assert any("'ads': new_arms makes arms like the first one" in note for note in notes([empty]))
 
 
 def test_reload_changes_how_many_liars_are_borne(tmp_path):

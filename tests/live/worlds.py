@@ -18,9 +18,9 @@ from unittest.mock import patch
 
 import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from happenings import ADS, EVENTS, SIGNED_EVENTS, WEIGHTS, be_hostile, observe, restart
+from happenings import ADS, EVENTS, SIGNED_EVENTS, WEIGHTS, be_hostile, change_trust, observe, restart
 from malice import ARMS
-from oracle import Branch, Oracle, Report, Violation
+from oracle import Branch, Oracle, Report, Violation, check_belief
 from simulated import ENDS, HOSTILE, Disk, Network, SimulatedTransport, SimulatedWorkers, identity
 from world_keys import AUTHORITIES, MESH, Credential, SimulatedTls, Version1Tls
 
@@ -29,7 +29,7 @@ from banditmesh.errors import NodeError, StoreError
 from banditmesh.live import changes
 from banditmesh.live.bandits import BanditSpec
 from banditmesh.live.certificates import signed_bytes
-from banditmesh.live.config import NeighbourConfig, NodeConfig
+from banditmesh.live.config import NeighbourConfig, NodeConfig, TrustConfig
 from banditmesh.live.links import notices
 from banditmesh.live.member import ALREADY_COUNTED, COUNTED, WITHDRAWN, ArmSpec, Observation
 from banditmesh.live.names import Caps, agent_name, arm_name
@@ -70,6 +70,8 @@ class Machine:
         self.process = None
         #: The arms of its second bandit; None in worlds that have none.
         self.ads = None
+        #: How many liars it bears.
+        self.trim = world.trim
         #: What somebody got wrong in its configuration, and will correct.
         self.reward_range = None
         self.ignore = []
@@ -92,18 +94,24 @@ class Machine:
         return self.credential.contexts(self.trusted)
 
     def specs(self):
-        return [ArmSpec(arm, sigma=1.0, reward_range=self.reward_range) for arm in self.arms]
+        return [self.spec(arm, self.reward_range) for arm in self.arms]
 
     def ad_specs(self):
-        return [ArmSpec(arm, sigma=1.0) for arm in self.ads]
+        return [self.spec(arm) for arm in self.ads]
+
+    def spec(self, arm, reward_range=None):
+        return ArmSpec(arm, sigma=self.world.sigma, reward_range=reward_range)
 
     async def reconfigure(self):
         """Let what runs on it go on with its present arms, ranges and ignored names."""
         node = self.process.node
         self.disturb()
         self.process.trusted = self.trusted
-        more = {"arms": self.specs(), "ignore": self.ignore, "signatures": self.signatures}
+        more = {"arms": self.specs(), "ignore": self.ignore, "signatures": self.signatures, "trust": self.trust()}
         await node.reload(msgspec.structs.replace(node.config, **more))
+
+    def trust(self):
+        return TrustConfig(trim=self.trim)
 
     def config(self, protocol):
         return NodeConfig(
@@ -123,6 +131,7 @@ class Machine:
             plain=True,
             signatures=self.signatures,
             signature_grace=self.world.grace,
+            trust=self.trust(),
             caps=self.world.caps,
         )
 
@@ -332,6 +341,11 @@ class World:
         self.more = random.Random(f"{seed} products")
         self.memory = self.more.choice(("everything", "discount(half_life = 600)", "discount(half_life = 6000)"))
         self.lapse_reward = self.more.choice((None, SILENCE))
+        #: How many liars nodes bear, and by how much they take rewards to vary: about as much as they do, so that some
+        #: of what others tell is believed, and some is not. Drawn apart, too.
+        trust = random.Random(f"{seed} trust")
+        self.trim = trust.choice((0, 0, 0, 1, 2))
+        self.sigma = trust.choice((700.01, 3000.01, 9000.01)) if self.trim else 1.0
         self.protocol = draw_protocol(rng)
         self.caps = Caps(origins=2, epochs=2, arms=4, entries=5) if rng.random() < 0.1 else Caps()
         #: Counts expulsions and certificates, in the place of a time: certificates from before an expulsion are void.
@@ -340,6 +354,10 @@ class World:
         for place in range(rng.randint(3, 6)):
             held = rng.sample(arms, rng.randint(1, len(arms)))
             self.machines.append(Machine(self, f"node{place}", held, folder / f"node{place}"))
+        if self.trim:
+            # So many that know an arm that there may be an honest majority.
+            for place in range(len(self.machines), trust.randint(6, 9)):
+                self.machines.append(Machine(self, f"node{place}", arms, folder / f"node{place}"))
         self.arms = arms
         if self.caps == Caps() and rng.random() < 0.5:
             self.caps = rng.choice((Caps(), Caps(segments=2)))
@@ -354,6 +372,9 @@ class World:
         self.weights[EVENTS.index(observe)] = 40
         self.weights[EVENTS.index(restart)] = 8
         self.events = list(EVENTS)
+        if self.trim:
+            self.events.append(change_trust)
+            self.weights.append(4)
         if is_signed:
             self.weights[EVENTS.index(be_hostile)] = 8
             self.oracle.liars.add(HOSTILE)
@@ -537,7 +558,11 @@ class World:
             lies = {key for key, (_, certificate) in rows.items() if certificate and self.is_stolen(certificate)}
             forgets = self.memory != "everything"
             known = {arm: value for arm, value in member.estimates().items() if not forgets or "/" in arm}
-            self.oracle.check_node(name, own_of(node), table_of(node), known, epoch_of(node), lies)
+            f, trust = node.config.trust.trim, None
+            if f:
+                agents = member._bandits.agents.values()
+                trust = f, self.sigma, {arm: out for agent in agents for arm, out in agent.beliefs.out.items()}
+            self.oracle.check_node(name, own_of(node), table_of(node), known, epoch_of(node), lies, trust)
             self.check_weights(name, member, lies)
             self.check_memory(process, rows)
             process.rows = rows
@@ -591,7 +616,9 @@ class World:
                 self.oracle.check_values(row.key, row.values, f"table of {name}")
         member.settle()
         agent = member._bandits.agents[""]
-        if agent.fading is not None:
+        if agent.fading is not None and agent.beliefs is not None:
+            self.check_fading_beliefs(name, agent)
+        elif agent.fading is not None:
             known = dict(agent.estimates())
             for arm in known:
                 agent.renew(arm)
@@ -599,6 +626,18 @@ class World:
                 for one, other in zip(known[arm], summed, strict=True):
                     if not math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-6):
                         raise Violation(f"{name} estimates {arm} by {known[arm]}, own and table have {summed}")
+
+    def check_fading_beliefs(self, name, agent):
+        """What a node that forgets believes is what the text says of the weights of now."""
+        for arm in dict(agent.estimates()):
+            agent.renew(arm)  # or it may be a second old
+        unit, mine = agent.fading.unit(agent._time.now), agent._ledger.own
+        for arm, estimate in agent.estimates():
+            told = {one: [part / unit for part in parts] for one, parts in agent._table.by_origin(arm, True).items()}
+            own = agent._own_part(agent.fading, arm, mine[arm].values) if arm in mine else (0.0, 0.0)
+            own = [one / unit + other for one, other in zip(own, told.pop(name, (0.0, 0.0)), strict=True)]
+            told = {one: parts for one, parts in told.items() if parts[0] > 0}
+            check_belief(name, arm, own, told, agent.beliefs._f, self.sigma, estimate, agent.beliefs.out.get(arm, ()))
 
     def check_bounds(self, name, node, n_keys, n_refused_at_start):
         """Promise 4: nothing grows beyond its bound, and everything that came was used or refused for a reason."""

@@ -370,6 +370,11 @@ def notes(configs: Sequence[NodeConfig]) -> list[str]:
                     f"bandit {spec.name!r}: ticket_lifetime = {config.ticket_lifetime:g} s should be below half_life = "
                     f"{half_life:g} s, or rewards come when their choices count for little"
                 ] = None
+            if config.trust.trim and spec.new_arms and not spec.arms:
+                found[
+                    f"bandit {spec.name!r}: new_arms makes arms like the first one, and where trust.trim is above 0 "
+                    "each needs a sigma or a reward_range; give it one arm, or choices among new ones are refused"
+                ] = None
             if spec.arms and spec.lapse_reward is None:
                 found[
                     f"bandit {spec.name!r}: a choice without a reward counts as nothing; if no reward means that "
