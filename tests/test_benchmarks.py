@@ -17,7 +17,6 @@ SECTIONS = (
     "scale",
     "growth",
     "threads",
-    "startup",
     "agent",
     "animations",
 )
@@ -50,7 +49,7 @@ def test_every_section_gives_rows(quick_results):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("section", ["live", "page", "memories"])
+@pytest.mark.parametrize("section", ["live", "page", "memories", "startup"])
 def test_what_takes_longer_is_measured(section, tmp_path):
     done = run("--quick", "--only", section, "--out", tmp_path / "results.json")
     assert done.returncode == 0, done.stderr

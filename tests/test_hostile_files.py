@@ -38,7 +38,7 @@ def refused(path, match, reader=networks.read, **limit):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_damaged_files_are_networks_or_one_line(tmp_path, seed):
     # In a process of its own, so that a crash in native code is a failure here and not the end of the tests.
     code = (

@@ -96,7 +96,14 @@ def test_threads_that_share_a_replicate_change_nothing(protocol, sums, monkeypat
         assert bm.simulate(problem, protocol, seed=0, engine="compiled", threads=threads, **settings) == alone
 
 
-@pytest.mark.parametrize("record_every", [1, 7])
+@pytest.mark.parametrize(
+    ("rules", "record_every"),
+    [
+        ("sound", 7),
+        ("published", 1),
+        *(pytest.param(*one, marks=pytest.mark.slow) for one in (("sound", 1), ("published", 7))),
+    ],
+)
 @pytest.mark.parametrize(
     ("protocol", "of_agents"),
     [

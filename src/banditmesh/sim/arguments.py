@@ -220,7 +220,8 @@ def _read_means(means: ArrayLike, problem: Problem, horizon: int, replicates: in
     bad = array[~(np.abs(array) <= MAX_REWARD)]
     if bad.size:
         raise InputError(f"means must be numbers between {-MAX_REWARD:g} and {MAX_REWARD:g}, got {bad[0]}")
-    return array.reshape(shapes[array.shape])
+    # Kernels would be compiled once more for arrays that cannot be written, as those of a problem cannot.
+    return np.require(array, requirements=["C", "W"]).reshape(shapes[array.shape])
 
 
 def _records(horizon: int, record_every: int) -> NDArray[np.int64]:
