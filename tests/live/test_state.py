@@ -12,7 +12,6 @@ import sys
 import tempfile
 import textwrap
 import threading
-from concurrent.futures import Executor, Future
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
@@ -164,24 +163,38 @@ def test_commits_and_saves_run_one_after_the_other_off_the_loop(tmp_path):
     assert len(found.own) == 20 + len(FULL.own)
 
 
-def test_writing_can_run_on_an_executor_of_the_caller(tmp_path):
-    class Inline(Executor):
-        n_calls = 0
+def test_a_write_that_was_begun_is_finished_whatever_becomes_of_who_waits(tmp_path):
+    async def run(store):
+        waiting = [asyncio.create_task(store.commit(Changes(own=[OwnArm(f"arm {n}", 1, 0.5)]))) for n in range(5)]
+        await asyncio.sleep(0)
+        for task in waiting[:3]:
+            task.cancel()
+        return await asyncio.gather(*waiting, return_exceptions=True)
 
-        def submit(self, function, /, *arguments, **named):
-            self.n_calls += 1
-            done = Future()
-            try:
-                done.set_result(function(*arguments, **named))
-            except BaseException as error:
-                done.set_exception(error)
-            return done
+    with open_store(tmp_path) as store:
+        store.write(FULL)
+        done = asyncio.run(run(store))
+        asyncio.run(store.commit(Changes(own=[OwnArm("of another loop", 1, 0.5)])))
+    with open_store(tmp_path) as store:
+        found = store.load()
+    assert [type(one) for one in done[:3]] == [asyncio.CancelledError] * 3
+    assert done[3:] == [None, None]
+    assert {one.arm for one in found.own} >= {*(f"arm {n}" for n in range(5)), "of another loop"}
 
-    executor, n_threads = Inline(), threading.active_count()
-    with open_store(tmp_path, executor=executor) as store:
-        asyncio.run(store.commit(FULL))
-        assert store.load() == stored_of(FULL)
-    assert (executor.n_calls, threading.active_count()) == (1, n_threads)
+
+def test_a_store_ends_after_what_it_was_asked_for_though_its_loop_has_ended(tmp_path):
+    n_threads = threading.active_count()
+    with open_store(tmp_path) as store:
+        store.write(FULL)
+
+        async def leave():
+            for n in range(5):
+                store._writer.run(lambda n=n: store.write(Changes(own=[OwnArm(f"arm {n}", 1, 0.5)])))
+
+        asyncio.run(leave())
+    assert threading.active_count() == n_threads
+    with open_store(tmp_path) as store:
+        assert {one.arm for one in store.load().own} >= {f"arm {n}" for n in range(5)}
 
 
 def test_a_closed_store_refuses_politely(tmp_path):

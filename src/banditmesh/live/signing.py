@@ -66,6 +66,11 @@ def sign_rows(mesh: str, credentials: Credentials, rows: Sequence[Known]) -> lis
     return [sign(signed_bytes(mesh, row.key, row.values)) for row in rows]
 
 
+def _enter(credentials: Credentials, rows: Sequence[Known], signatures: Sequence[bytes]) -> None:
+    for row, signature in zip(rows, signatures, strict=True):
+        row.certificate, row.signature = credentials.certificate.id, signature
+
+
 def check_signatures(mesh: str, statistics: Sequence[Statistic], keys: Sequence[Any]) -> list[bool]:
     """Of each statistic whether this key signed it."""
     invalid = need("cryptography.exceptions").InvalidSignature
@@ -120,20 +125,23 @@ class Signing:
         self._refuses_less = refuses_less
         self.certificates.use(credentials.certificate, clock())
 
-    async def sign(self, rows: Sequence[Known]) -> None:
-        """Sign what rows say, which nothing else changes meanwhile."""
-        credentials, mesh = self._credentials, self.certificates.mesh
-        if len(rows) <= FEW:
-            signatures = sign_rows(mesh, credentials, rows)
-        else:
-            signatures = await self._workers.run(sign_rows, mesh, credentials, rows)
-        for row, signature in zip(rows, signatures, strict=True):
-            row.certificate, row.signature = credentials.certificate.id, signature
+    def sign(self, rows: Sequence[Known]) -> asyncio.Future[None] | None:
+        """Sign what rows say, which nothing else changes meanwhile: a few at once, many in a thread, to be awaited."""
+        if len(rows) > FEW:
+            return asyncio.ensure_future(self._sign_many(rows))
+        _enter(self._credentials, rows, sign_rows(self.certificates.mesh, self._credentials, rows))
+        return None
+
+    async def _sign_many(self, rows: Sequence[Known]) -> None:
+        credentials = self._credentials
+        signatures = await self._workers.run(sign_rows, self.certificates.mesh, credentials, rows)
+        _enter(credentials, rows, signatures)
 
     async def sign_anew(self) -> None:
         """Sign what the node told and observed itself under the certificate that it has now."""
         while rows := self._member.to_sign(self._credentials.certificate.id):
-            await self.sign(rows)
+            if (signing := self.sign(rows)) is not None:
+                await signing
             self._member.signed(rows)
 
     async def check(self, statistics: Sequence[Statistic]) -> list[Statistic]:

@@ -12,7 +12,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 from ...errors import StoreError
@@ -65,8 +66,8 @@ class Committer:
         How many transactions have failed.
     turn : asyncio.Lock
         Held during a transaction; changes of arms or protocol hold it, too.
-    sign : coroutine function
-        Signs rows that a transaction lets leave the node.
+    sign : callable
+        Signs rows that a transaction lets leave the node; None if that is done, else it is awaited.
     """
 
     def __init__(
@@ -83,7 +84,7 @@ class Committer:
         self.trouble = ""
         self.turn = asyncio.Lock()
         self.n_failures = 0
-        self.sign: Callable[[Sequence[Known]], Coroutine[Any, Any, None]] = _sign_nothing
+        self.sign: Callable[[Sequence[Known]], asyncio.Future[None] | None] = _sign_nothing
         self._member = member
         self._store = store
         self._clock = clock
@@ -158,11 +159,12 @@ class Committer:
 
     async def _run(self) -> None:
         while True:
-            try:
-                async with asyncio.timeout(self._retry if self.trouble else None):
-                    await self._work.wait()
-            except TimeoutError:
-                pass  # time to try again
+            if self.trouble:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(self._retry):
+                        await self._work.wait()
+            else:
+                await self._work.wait()
             self._work.clear()
             async with self.turn:
                 try:
@@ -224,8 +226,9 @@ class Committer:
 
     async def commit(self, commit: Commit) -> None:
         """Let something happen as soon as it is durable, and signed."""
-        signing = asyncio.ensure_future(self.sign(commit.to_sign)) if commit.to_sign else None
+        signing = None
         try:
+            signing = self.sign(commit.to_sign)
             await self._store.commit(commit.changes)
             if signing is not None:
                 await signing
@@ -290,7 +293,7 @@ class Committer:
             return True
 
 
-async def _sign_nothing(rows: Sequence[Known]) -> None:
+def _sign_nothing(rows: Sequence[Known]) -> None:
     """What a node without keys signs."""
 
 

@@ -14,7 +14,6 @@ Rules kept here:
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import os
 import sqlite3
@@ -22,7 +21,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from os import PathLike
 from pathlib import Path
@@ -35,6 +33,7 @@ from ..names import check_name
 from ..statistics import Entry, Key
 from . import Changes, Stored, schema
 from .schema import UnusableError
+from .writer import Writer
 
 FILE: Final = "state.db"
 #: What SQLite puts beside its file; the first may hold what is not in the file yet.
@@ -140,7 +139,7 @@ _NO_WAL: Final = b"\x01\x01"
 class Store:
     """The state of one node, open; made by `Store.open`.
 
-    One writer at a time: commits and saves run one after the other on the executor. A call that was begun runs to its
+    One writer at a time: commits and saves run one after the other in its own thread. A call that was begun runs to its
     end even if the task that awaits it is cancelled.
 
     Attributes
@@ -160,7 +159,7 @@ class Store:
     1.5
     """
 
-    def __init__(self, folder: Path, mesh: str, node: str, lock: Lock, executor: Executor | None) -> None:
+    def __init__(self, folder: Path, mesh: str, node: str, lock: Lock) -> None:
         self.folder = folder
         self._path = folder / FILE
         self._mesh, self._node = mesh, node
@@ -171,8 +170,9 @@ class Store:
         self._mutex = threading.Lock()
         self._inode = 0
         self._is_suspect = False
-        self._owns_executor = executor is None
-        self._executor = ThreadPoolExecutor(1, "banditmesh-state") if executor is None else executor
+        #: What the connection was last told to wait for.
+        self._synchronous = ""
+        self._writer = Writer()
         self._backup_of: int | None = None
 
     @classmethod
@@ -183,7 +183,6 @@ class Store:
         node: str,
         *,
         new_life: bool = False,
-        executor: Executor | None = None,
     ) -> Store:
         """Open the state in a folder, which is made if it is not there.
 
@@ -195,8 +194,6 @@ class Store:
             Whose state it must be.
         new_life : bool
             Whether to move what is there aside and begin anew.
-        executor : Executor, optional
-            Where writing runs; its own thread unless given.
 
         Raises
         ------
@@ -213,7 +210,7 @@ class Store:
                 if new_life:
                     move_aside(folder)
                 _refuse_strange_files(path)
-                store = cls(folder, mesh, node, lock, executor)
+                store = cls(folder, mesh, node, lock)
                 try:
                     store._connect()
                 except (sqlite3.Error, OSError) as error:
@@ -234,7 +231,7 @@ class Store:
         with _closing_on_error(db):
             self._check_owner(db)
             _begin_wal(db, path)
-        self._inode = path.stat().st_ino
+        self._inode, self._synchronous = path.stat().st_ino, ""
         self._db = db
         return db
 
@@ -268,7 +265,7 @@ class Store:
     async def loaded(self) -> Stored | None:
         """What `load` gives, read where it holds up no event loop."""
         self._require_open()
-        return await asyncio.get_running_loop().run_in_executor(self._executor, self.load)
+        return await self._writer.run(self.load)
 
     async def commit(self, changes: Changes) -> None:
         """Write changes, whole and on the disk, or raise `StoreError`, and nothing has changed."""
@@ -315,8 +312,7 @@ class Store:
 
     def close(self) -> None:
         """Finish what is being written, and let others have the folder."""
-        if self._owns_executor:
-            self._executor.shutdown()
+        self._writer.close()
         with self._mutex:
             if not self._is_closed:
                 self._is_closed = True
@@ -334,7 +330,7 @@ class Store:
 
     async def _run(self, write: Callable[[], None]) -> None:
         self._require_open()
-        await asyncio.get_running_loop().run_in_executor(self._executor, write)
+        await self._writer.run(write)
 
     def _require_open(self) -> None:
         if self._is_closed:
@@ -350,7 +346,7 @@ class Store:
                 if db is None:
                     db = self._connect()
                 self._recover(db)
-                db.execute(f"PRAGMA synchronous = {synchronous}")
+                self._synchronize(db, synchronous)
                 db.execute("BEGIN IMMEDIATE")
                 yield db
                 db.execute("COMMIT")
@@ -365,6 +361,11 @@ class Store:
                     raise StoreError(f"cannot write {self._path}: {_reason(error)}") from None
                 raise
 
+    def _synchronize(self, db: sqlite3.Connection, synchronous: str) -> None:
+        if synchronous != self._synchronous:
+            db.execute(f"PRAGMA synchronous = {synchronous}")
+            self._synchronous = synchronous
+
     def _recover(self, db: sqlite3.Connection) -> None:
         """Before writing again: the file is still there and, after an error, all that was written is on the disk.
 
@@ -376,7 +377,7 @@ class Store:
         if self._is_suspect:
             if db.in_transaction:
                 db.execute("ROLLBACK")
-            db.execute("PRAGMA synchronous = FULL")
+            self._synchronize(db, "FULL")
             [[is_busy, *_]] = db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             if is_busy:
                 raise OSError(None, "another process is reading it")
