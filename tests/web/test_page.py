@@ -110,7 +110,7 @@ def test_numbers_are_those_of_the_library_and_can_be_taken_away(tab, chromium, t
     assert list(shown) == ["irs", "fwa"]
     for label, result in zip(shown, results.values(), strict=True):
         for cell, values in zip((0, 2), (result.regret[:, -1], result.transmissions[:, -1]), strict=True):
-            assert float(shown[label][cell].replace(",", "")) == pytest.approx(values.mean(), abs=0.005)
+            assert float(shown[label][cell].replace(",", "")) == pytest.approx(values.mean(), rel=0.005)
     for measure, mine in (("regret", "regret"), ("messages", "messages")):
         ends = tab.locator(f'[data-bm="chart-{measure}"]').evaluate(CURVE_ENDS)
         for label, result in zip(shown, results.values(), strict=True):
@@ -543,6 +543,8 @@ NODE_AT = """(box, name) => {
     const [x, y] = chart.convertToPixel({xAxisIndex: 0, yAxisIndex: 0}, node.value);
     return [corner.left + x, corner.top + y];
 }"""
+NODES = """(box) => getElement(Number(box.id.slice(1))).chart.getOption().series
+    .find((one) => one.id === "nodes").data.map((one) => one.name)"""
 #: How many rewards a node knows of, now and then, as the chart shows it; null while it does not answer.
 KNOWN = """(name) => getElement(Number(document.querySelector('[data-bm="chart-known"]').id.slice(1)))
     .chart.getOption().series.find((one) => one.name === name)?.data.map((point) => point[1])"""
@@ -587,6 +589,11 @@ def test_node_of_a_served_mesh_is_killed_and_started_and_catches_up(tabs, tmp_pa
         # The same from the table, for those who have no pointer.
         tab.locator('[data-bm="kill-2"]').press("Enter")
         status.filter(has_text="2 of 3 nodes answer").wait_for()
+        # Who comes when it is down knows it by its name, and can start it.
+        tab.reload()
+        status.filter(has_text="2 of 3 nodes answer, 1 of 2 links are up").wait_for()
+        drawn = tab.locator('[data-bm="graph"]').evaluate(NODES)
+        assert sorted(drawn) == ["0", "1", "2"]
         tab.locator('[data-bm="start-2"]').press("Enter")
         status.filter(has_text="3 of 3 nodes answer").wait_for()
 

@@ -371,7 +371,7 @@
       const margin = n > 40 ? 24 : 36;
       this.height = Math.round(clip(flat * (this.width - 2 * margin) + 2 * margin, 130, most));
       const scale = Math.min((this.width - 2 * margin) / Math.max(x1 - x0, 1e-9), (this.height - 2 * margin) / Math.max(y1 - y0, 1e-9));
-      this.r = clip(0.4 * scale * this.gap(), network.sizes ? 6 : 2, network.sizes ? 18 : 13);
+      this.r = clip(0.4 * scale * this.gap(), network.sizes ? 6 : 2, network.sizes || n <= 30 ? 18 : 13);
       this.x = network.x.map((x) => this.width / 2 + (n > 1 ? scale * (x - (x0 + x1) / 2) : 0));
       this.y = network.y.map((y) => this.height / 2 + (n > 1 ? scale * (y - (y0 + y1) / 2) : 0));
       const average = network.sizes && network.sizes.reduce((a, b) => a + b, 0) / n;
@@ -436,9 +436,13 @@
         pen.font = `${size}px system-ui, sans-serif`;
         return names.every((name) => pen.measureText(name).width <= 2 * this.r - 4);
       };
-      if (!this.radii && (fits(12) || fits(10))) {
+      if (!this.radii && [this.r > 15 ? 14 : 12, 10].some(fits)) {
         pen.textBaseline = "middle";
         names.forEach((name, node) => {
+          // What stands out from a triangle is read against its colour, too.
+          pen.lineWidth = 3;
+          pen.strokeStyle = fills[node];
+          pen.strokeText(name, this.x[node], this.y[node] + 0.5);
           pen.fillStyle = isBright(fills[node]) ? "#000000" : "#ffffff";
           pen.fillText(name, this.x[node], this.y[node] + 0.5);
         });
@@ -452,7 +456,10 @@
           const r = this.radius(node) + 4;
           return { node, left: this.x[node] - r, right: this.x[node] + r, top: this.y[node] - r, bottom: this.y[node] + r };
         });
-        names.forEach((name, node) => {
+        // The largest first: groups are of different sizes.
+        const order = names.map((_, node) => node).sort((a, b) => this.radius(b) - this.radius(a));
+        order.forEach((node) => {
+          const name = names[node];
           const half = pen.measureText(name).width / 2 + 2;
           const x = clip(this.x[node], half, this.width - half);
           const top = this.y[node] + this.radius(node) + 7;
@@ -858,8 +865,8 @@
     addChoices(bar) {
       const { doc } = this;
       const choices = [];
-      if (doc.has_regret) choices.push(["regret", 0, "agents by regret"]);
-      doc.arms.forEach((arm, number) => choices.push(["heard", number, `agents by holders heard of arm ${arm}`]));
+      if (doc.has_regret) choices.push(["regret", 0, "colour: regret"]);
+      doc.arms.forEach((arm, number) => choices.push(["heard", number, `colour: heard of arm ${arm}`]));
       this.select = null;
       if (choices.length < 2) return;
       this.choices = choices;
@@ -880,7 +887,7 @@
     }
 
     curveBox() {
-      this.curves = [["regret", "group regret (units of reward)"], ["messages", "transmissions"]]
+      this.curves = [["regret", "group regret (reward)"], ["messages", "transmissions"]]
         .filter(([key]) => key !== "regret" || this.model.about(1).regret !== null)
         .map(([key, words]) => ({ key, words, caption: make("figcaption"), canvas: make("canvas", { role: "img", "aria-label": `${words} over rounds` }) }));
       return make("div", { class: "bm-curves" }, ...this.curves.map(({ caption, canvas }) => make("figure", {}, caption, canvas)));
@@ -963,7 +970,7 @@
         if (options.colour === "heard" && doc.arms.length) {
           item(scale(doc.palette.maps.viridis, colourOf), `holders of arm ${doc.arms[options.arm]} that an agent has learned from, 0 to ${figure(this.mostOf())}${mean}`);
           item(this.mark("circle", "none", doc.palette.learned), `has arm ${doc.arms[options.arm]}`);
-        } else if (doc.has_regret) item(scale(doc.palette.maps.viridis, colourOf), `an agent's regret so far, 0 to ${figure(this.mostOf())} (units of reward)${mean}`);
+        } else if (doc.has_regret) item(scale(doc.palette.maps.viridis, colourOf), `an agent's regret so far, 0 to ${figure(this.mostOf())} (reward)${mean}`);
         item(scale(doc.palette.maps.inferno, linkColour), `transmissions per round on a link, 0 to ${figure(this.model.most.load)}; grey: none`);
       } else {
         item(this.mark("circle", theme.text, theme.text), `origin: agent ${doc.network.names[doc.origin]}`);
@@ -1088,7 +1095,7 @@
       if (width === 0) return;
       const high = this.options.fill ? clip(window.innerHeight * 0.62, 240, 720) : this.options.height;
       // Panels that lie below each other share the height, so that the controls stay in sight.
-      const share = this.doc.network.names.length > 40 ? 0.8 : 0.55;
+      const share = this.doc.network.names.length > 12 ? 0.8 : 0.55;
       const most = this.painters.length > 1 && width < 616 ? Math.max(150, high * share) : high;
       for (const painter of this.painters) painter.layout(Math.min(most, Math.max(220, width)));
       this.paint();
@@ -1129,7 +1136,7 @@
           pen.strokeStyle = this.colour(run) || this.doc.palette.fates[key === "regret" ? "absorbed" : "relayed"];
           pen.setLineDash(run % 2 ? [6, 4] : []);
           // What is still to come is pale.
-          for (const [from, to, alpha] of [[0, now, 1], [now, frames.length, this.theme.scheme === "dark" ? 0.45 : 0.3]]) {
+          for (const [from, to, alpha] of [[0, now, 1], [now, frames.length, this.theme.scheme === "dark" ? 0.6 : 0.35]]) {
             pen.globalAlpha = alpha;
             pen.beginPath();
             pen.moveTo(x(from ? frames[from - 1].round : 0), y(from ? frames[from - 1][key] : 0));

@@ -36,7 +36,14 @@ _TREE: Final = "tree(pause=4)"
 _FLOODING: Final = "flooding(4)"
 _CHANGE: Final = 100
 _MEMORY: Final = "ucb+discount(0.98)"
-_COLOURS: Final = ("#0072B2", "#D55E00")
+#: What is shown in more than one step keeps its colour.
+_COLOURS: Final = {
+    "each_alone": "#000000",
+    "Flooding": "#0072B2",
+    "sums_along_a_tree": "#D55E00",
+    "nothing_is_forgotten": "#D55E00",
+    "old_rewards_count_for_less": "#009E73",
+}
 
 
 @dataclass(frozen=True)
@@ -193,10 +200,10 @@ def _message(**journeys: Journey) -> dict[str, Any]:
 
 
 def _runs(**documents: Mapping[str, Any]) -> dict[str, Any]:
-    """Two runs side by side, called in words; colours are those of their protocols, or tell the two apart."""
+    """Two runs side by side, called in words."""
     both = side_by_side(*map(dict, documents.values()))
-    for run, name, colour in zip(both["runs"], documents, _COLOURS, strict=True):
-        run.update(label=name.replace("_", " "), colour=colour)
+    for run, name in zip(both["runs"], documents, strict=True):
+        run.update(label=name.replace("_", " "), colour=_COLOURS[name])
     return both
 
 

@@ -144,7 +144,7 @@ def _draw(
     if is_log:
         # After the budget: the numbers that fit along the axis depend on its ends.
         logarithmic(axes, "x")
-    axes.set_xlabel(panel.label if large else fold(panel.label, int(5.3 * width)))
+    axes.set_xlabel(panel.label if large else fold(panel.label, int(4.8 * width)))
 
 
 def _is_quiet(name: str) -> bool:

@@ -39,7 +39,8 @@ nav.brief ol { display: flex; flex-wrap: wrap; gap: .1rem 1.2rem; padding: 0; li
 dl { display: grid; grid-template-columns: minmax(4rem, max-content) 1fr; gap: .15rem 1rem; } dd { margin: 0; }
 dt { font-weight: 600; } .note { font-size: .9rem; color: #444; max-width: 60rem; }
 pre { background: #f5f5f5; padding: .6rem .8rem; overflow-x: auto; }
-@media (max-width: 40rem) { dl { display: block; } dd { margin: 0 0 .4rem; } }
+@media (max-width: 40rem) { figure { overflow-x: auto; } figure:not(.narrow) img { width: 40rem; }
+  dl { display: block; } dd { margin: 0 0 .4rem; } }
 @media print { body { max-width: none; margin: 0; font-size: 10pt; } h2 { break-after: avoid; }
   figure { break-inside: avoid; } }
 """

@@ -46,10 +46,12 @@ def tradeoff(
             colour, style = palette.style(name)
             label, fill = name, palette.fill(name)
             if sweep is not None and name in sweep.values:
-                # Markers distinguish the protocols, and the legend has each once.
-                colour, label, fill = sweep.colour(name), sweep.panels[name], "full"
-                label = "_" if label in shown else label
-                shown.add(sweep.panels[name])
+                # Markers distinguish the protocols, and the legend has each once, in no value's colour.
+                colour, label, fill, panel = sweep.colour(name), "_", "full", sweep.panels[name]
+                if panel not in shown:
+                    marks = {"marker": palette.marker(name), "markersize": 5, "linestyle": "none"}
+                    axes.plot([], [], color="#555555", label=panel, **marks)
+                shown.add(panel)
             if not np.any(messages):
                 axes.axhline(regret.mean(), color=colour, linestyle=style, label=name)
                 continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -281,7 +282,9 @@ def logarithmic(axes: Axes, which: str) -> None:
     axis = axes.xaxis if which == "x" else axes.yaxis
     thousand = EngFormatter(sep="")
     span = 30 if which == "x" else 100  # more labels fit one above another than side by side
-    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < span * low else (1.0,), numticks=12))
+    # One label alone says nothing about the scale.
+    is_finer = high < span * low or math.floor(math.log10(high)) <= math.ceil(math.log10(low))
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if is_finer else (1.0,), numticks=12))
     axis.set_major_formatter(FuncFormatter(lambda value, _: thousand(value) if value >= 1 else f"{value:g}"))
     axis.set_minor_formatter(NullFormatter())
 
@@ -299,6 +302,8 @@ def legend(figure: Figure, axes: Axes, n_names: int, look: Look | None = None) -
     if n_names < 2:
         return
     handles, labels = axes.get_legend_handles_labels()
+    # Of points with bars, the mark alone: bars would cover it.
+    handles = [getattr(handle, "lines", (handle,))[0] for handle in handles]
     if look is not None and look.ax is not None:
         axes.legend(handles, labels, frameon=False)
         return

@@ -17,7 +17,7 @@ from ..protocols.notation import split, write
 from . import charts, choices
 from .downloads import download_buttons, hand_over, node_lines, spec_of
 from .form import Form
-from .lab import SHARE_FORMAT
+from .lab import NUMBER_FORMAT, SHARE_FORMAT
 from .shell import Shell, Workspace, columns_of, narrow_note
 from .workers import StoppedError, WorkError
 
@@ -39,10 +39,6 @@ _WHERE: Final = tuple(f"where.{part}" for part in _PARTS)
 _OWN: Final = ("ttls", "emissions", "cost", "by", *_WHERE, *_BUDGETS)
 #: Between values of a part in a link: commas are within some of them.
 _BETWEEN: Final = ";"
-#: How the browser writes numbers of which some are large and some are small.
-_COST_FORMAT: Final = (
-    "(value) => value.toLocaleString('en', value < 100 ? {maximumSignificantDigits: 3} : {maximumFractionDigits: 0})"
-)
 _EMPTY: Final = (
     "Nothing has been compared yet: press Compare, or Ctrl-Enter. A plain name such as fwa is combined with every ttl "
     "and emission; fwa(4) is taken as it is."
@@ -92,14 +88,14 @@ class Compare:
     def _results(self) -> None:
         self._advice = ui.label().classes("bm-note").props('role="status" data-bm="advice"')
         with ui.element("div").classes("bm-card"):
-            with ui.element("div").classes("bm-buttons"):
+            with ui.element("div").classes("bm-buttons bm-playing"):
                 cost = self._own["cost"] if self._own["cost"] in COSTS else "messages_per_round"
                 self._cost = ui.select(COSTS, value=cost, label="Cost", on_change=self._redraw)
                 self._cost.props('dense options-dense data-bm="cost"').style("min-width: 14rem")
                 self._with_bounds = ui.switch("Bounds", on_change=self._show_bounds).props('data-bm="bounds"')
                 self._with_bounds.tooltip("Upper and lower bounds on the regret of what is on the front, by theory")
                 # What differs is known when something was found.
-                self._only = ui.element("div").classes("bm-buttons")
+                self._only = ui.element("div").classes("bm-same")
             options = charts.frame(COSTS[cost], "group regret (reward)", self._shell.is_dark)
             self._chart = ui.echart(options).classes("bm-tall").props('role="img" data-bm="chart-frontier"')
             self._caption = ui.label().classes("bm-quiet")
@@ -120,7 +116,7 @@ class Compare:
             for column in columns:
                 if column["name"] not in ("configuration", "front", "within_budget"):
                     column["align"] = "right"
-                    column[":format"] = SHARE_FORMAT if column["name"] == "first_share" else _COST_FORMAT
+                    column[":format"] = SHARE_FORMAT if column["name"] == "first_share" else NUMBER_FORMAT
             self._table = ui.table(columns=columns, rows=[], row_key="configuration")
             self._table.props('flat dense data-bm="results"')
             narrow_note()
@@ -289,7 +285,10 @@ class Compare:
             + (", dashed: the budget." if found.limits else ".")
         ]
         if with_bounds:
-            told.append("Triangles: upper (▽) and lower (△) bounds by theory, on a logarithmic axis.")
+            told.append(
+                "Triangles: bounds by theory, on a logarithmic axis: upper (▽), and lower (△) in the long run, so that "
+                "a short one may have less."
+            )
         self._caption.set_text(" ".join(told))
         self._table.rows = [_row(found, one) for one in found.configurations]
 
@@ -397,7 +396,7 @@ def _options(
         return [place for place in found_at if place[0] > 0 or not is_log]
 
     limit = found.limits.get(cost)
-    line = charts.line("front", places(found.fronts[cost]), text, step="end", silent=True)
+    line = charts.line("front", places(found.fronts[cost]), text, step="end", silent=True, z=1)
     if limit is not None:
         mark = {"lineStyle": {"type": "dashed", "color": text}, "label": {"show": False}}
         line["markLine"] = {"silent": True, "symbol": "none", "data": [{"xAxis": limit}], **mark}

@@ -56,9 +56,9 @@ class Follow:
                         "arm": ui.select([], label="Arm", on_change=partial(self._chose, "arm")),
                     }
                     for name, select in self._select.items():
-                        select.props(f'dense options-dense data-bm="{name}"').style("min-width: 9rem")
+                        select.props(f'dense options-dense data-bm="{name}"').classes("bm-pick")
                     for name, label in (("left", "Protocol"), ("right", "And protocol")):
-                        field = ui.input(label).props(f'dense spellcheck=false data-bm="{name}"')
+                        field = ui.input(label).props(f'dense spellcheck=false data-bm="{name}"').classes("bm-pick")
                         self._select[name] = field.on("change", partial(self._chose_protocol, name))
                     ui.button("Copy link", icon="link", on_click=shell.copy_link).props("flat dense")
                     ui.button("Download (HTML)", icon="movie", on_click=self._take).props(

@@ -32,9 +32,10 @@ COLUMNS: Final = {
     "lost": "lost",
     "bytes": "traffic (bytes)",
 }
-#: How the browser writes numbers and shares in cells; what is not known is a dash.
+#: How the browser writes numbers, of which some are large and some small, and shares; what is not known is a dash.
 NUMBER_FORMAT: Final = (
-    "(value) => value === null ? '–' : value.toLocaleString('en', {maximumFractionDigits: value < 1e5 ? 2 : 0})"
+    "(value) => value === null ? '–' : "
+    "value.toLocaleString('en', value < 100 ? {maximumSignificantDigits: 3} : {maximumFractionDigits: 0})"
 )
 SHARE_FORMAT: Final = "(value) => value === null ? '–' : value.toLocaleString('en', {style: 'percent'})"
 
@@ -81,7 +82,9 @@ class Lab:
             ui.timer(0.05, self._begin, once=True)
 
     async def _begin(self) -> None:
-        """Play at once, and show the results that are kept of these choices."""
+        """Play at once, and show the results that are kept of these choices, unless a run has begun already."""
+        if self._asked:
+            return
         mine = self._form.choices
         self._playing.play(mine, goes_on=True)
         self._changed()

@@ -20,7 +20,7 @@ MAX_LINES: Final = 30
 MAX_POINTS: Final = 100
 #: The most rows of bandits and segments.
 MAX_ROWS: Final = 200
-_GOOD, _BAD = "#009E73", "#D55E00"
+_GOOD, _BAD, _UNKNOWN = "#009E73", "#D55E00", "#7F7F7F"
 _NODES: Final = {
     "node": "node",
     "state": "state",
@@ -59,7 +59,7 @@ _DASHES: Final = ("solid", "dashed", "dotted")
 _HOW: Final = "Click a node to kill it, and again to start it: it comes back from its disk and catches up."
 #: A node's state, and a button for those who have no pointer.
 _STATE_CELL: Final = """<q-td :props="props">{{ props.value }}
-  <q-btn v-if="props.row.act" dense flat no-caps size="sm" color="primary" :label="props.row.act"
+  <q-btn v-if="props.row.act" dense flat no-caps size="12px" color="primary" :label="props.row.act"
     :aria-label="props.row.act + ' ' + props.row.node" :data-bm="props.row.act + '-' + props.row.node"
     @click="$parent.$emit('act', props.row.node)" /></q-td>"""
 _LINKS: Final = {
@@ -142,14 +142,14 @@ class Mesh:
                 self._graph = ui.echart({}, on_point_click=lambda event: self._act(event.name)).classes("bm-tall")
                 self._graph.props('role="img" aria-label="Nodes and links" data-bm="graph"')
                 ui.label(
-                    "Green: answers, or up. Orange and crossed or dashed: does not answer, or down. The more traffic a "
-                    f"link has, the thicker it is. {_HOW if self._shell.mesh.local else ''}"
+                    "Green: answers, or up. Orange and crossed or dashed: does not answer, or down. Grey: not asked. "
+                    f"The more traffic a link has, the thicker it is. {_HOW if self._shell.mesh.local else ''}"
                 ).classes("bm-quiet")
             with ui.element("div").classes("bm-card"):
                 self._select = ui.select([], label="Arm", on_change=self._choose).props(
                     'dense options-dense data-bm="arm"'
                 )
-                self._select.style("min-width: 10rem")
+                self._select.style("min-width: 10rem; margin-bottom: .6rem")
                 self._charts = {}
                 for key, (heading, axis, _) in _CHARTS.items():
                     ui.html(f"<h2>{heading}</h2>", sanitize=False)
@@ -203,7 +203,8 @@ class Mesh:
         except InputError as error:
             self._notice.fail(str(error))
             return
-        self._poller = Poller(addresses)
+        local = self._shell.mesh.local
+        self._poller = Poller(addresses, {url: name for name, url in local.sidecars.items()} if local else {})
         self._remember()
         self._empty.set_visibility(False)
         self._shown.set_visibility(True)
@@ -369,7 +370,7 @@ def _graph(seen: Any, links: list[dict[str, Any]], is_dark: bool) -> dict[str, A
     nodes = []
     for name in names:
         good = answers.get(name, True)
-        colour = _GOOD if good else _BAD
+        colour = _UNKNOWN if name not in answers else _GOOD if good else _BAD
         nodes.append(
             {
                 "name": name,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
@@ -100,10 +100,14 @@ class Poller(status.Poller):
     ----------
     addresses : dict
         As `read_addresses` gives them.
+    names : mapping from str to str
+        By address: what a node is called, where that is known before it has answered.
     """
 
-    def __init__(self, addresses: dict[str, str | None]) -> None:
+    def __init__(self, addresses: dict[str, str | None], names: Mapping[str, str] | None = None) -> None:
         super().__init__(addresses, timeout=TIMEOUT)
+        for one in self.seen:
+            one.node = (names or {}).get(one.url, one.node)
         #: By node and arm: (seconds since the beginning, what it was estimated to pay, how many rewards were known);
         #: None for both while the node does not answer.
         self.history: dict[str, dict[str, deque[tuple[float, float | None, int | None]]]] = {}

@@ -278,8 +278,7 @@ class Workspace:
         self.is_open = is_open
         self._folded = folded
         with ui.element("div").classes("bm-split bm-form") as self._split:
-            self.fields = ui.element("div").classes("bm-stack")
-            with self.fields, ui.element("div").classes("bm-buttons") as self.buttons:
+            with ui.element("div").classes("bm-buttons") as self.buttons:
                 self._run = ui.button(label, icon="play_arrow", on_click=run)
                 self._run.props('data-bm="run" data-bm-key="start"')
                 self._stop = ui.button("Cancel", icon="stop", on_click=stop)
@@ -292,6 +291,7 @@ class Workspace:
                     )
                     if not is_open:
                         self._split.classes("bm-folded")
+            self.fields = ui.element("div").classes("bm-stack bm-settings")
             with ui.element("div").classes("bm-stack"):
                 with ui.element("div").classes("bm-stack bm-told"):
                     self.notice = Notice()

@@ -93,10 +93,10 @@ class Studies:
             'instant-feedback aria-label="Runs done"'
         )
         with ui.element("div").classes("bm-card"):
-            with ui.element("div").classes("bm-buttons"):
+            with ui.element("div").classes("bm-buttons bm-playing"):
                 self._selects = {}
                 for name, label in _CHOSEN.items():
-                    select = ui.select([], label=label, on_change=partial(self._choose, name)).style("min-width: 11rem")
+                    select = ui.select([], label=label, on_change=partial(self._choose, name)).classes("bm-pick")
                     self._selects[name] = select.props(f'dense options-dense data-bm="{name}"')
             # The keys that are neither on the axis nor separate lines: one value of each.
             self._fixed = ui.element("div").classes("bm-buttons")
@@ -166,6 +166,7 @@ class Studies:
             f"The study {_STATES[told['state']]}."
         )
         self._progress.set_value(told["n_done"] / told["n_runs"])
+        self._progress.set_visibility(told["n_done"] < told["n_runs"])
         self._filling = True
         for name, select in self._selects.items():
             options = told["columns"] if name == "column" else told["keys"]
