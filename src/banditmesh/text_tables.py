@@ -87,14 +87,15 @@ def as_html(title: str, rows: Sequence[Sequence[str]] = (), notes: Sequence[str]
 
     Examples
     --------
-    >>> as_html("1 < 2", [["arm"], ["a&b"]], ["done"])
-    '<div><b>1 &lt; 2</b><table><tr><th>arm</th></tr><tr><td>a&amp;b</td></tr></table><p>done</p></div>'
+    >>> as_html("1 < 2", [["arm"], ["a&b"]], ["done"]).partition("nowrap")[2]
+    '"><tr><th>arm</th></tr><tr><td>a&amp;b</td></tr></table><p>done</p></div>'
     """
     lines = "".join(
         f"<tr>{''.join(f'<{cell}>{_indented(text)}</{cell}>' for text in row)}</tr>"
         for cell, row in zip(["th"] + ["td"] * len(rows), rows, strict=False)
     )
-    table = f"<table>{lines}</table>" if rows else ""
+    # A mean and its spread stay on one line.
+    table = f'<table style="white-space: nowrap">{lines}</table>' if rows else ""
     return f"<div><b>{escape(title)}</b>{table}{''.join(f'<p>{escape(note)}</p>' for note in notes)}</div>"
 
 

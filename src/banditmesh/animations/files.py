@@ -199,7 +199,7 @@ def inline(page: str) -> str:
     """A whole page within a notebook: it sees nothing of the notebook, and fetches nothing."""
     return (
         f'<iframe srcdoc="{html.escape(page)}" sandbox="allow-scripts" loading="lazy" '
-        'style="width: 100%; height: 640px; border: 0"></iframe>'
+        'style="width: 100%; height: 720px; border: 0"></iframe>'
     )
 
 

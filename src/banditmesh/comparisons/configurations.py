@@ -488,7 +488,7 @@ class Frontier:
         from .shown import front_note, frontier_rows
 
         title = f"{self.problem}, {self.horizon} rounds, {self.replicates} replicates, seed {self.seed}"
-        return as_html(title, frontier_rows(self), [front_note(self), self.advice])
+        return as_html(title, frontier_rows(self), [*front_note(self).splitlines(), self.advice])
 
     def __repr__(self) -> str:
         return (

@@ -91,7 +91,7 @@ class Compare:
             with ui.element("div").classes("bm-buttons bm-playing"):
                 cost = self._own["cost"] if self._own["cost"] in COSTS else "messages_per_round"
                 self._cost = ui.select(COSTS, value=cost, label="Cost", on_change=self._redraw)
-                self._cost.props('dense options-dense data-bm="cost"').style("min-width: 14rem")
+                self._cost.props('dense options-dense data-bm="cost"').style("min-width: 12rem")
                 self._with_bounds = ui.switch("Bounds", on_change=self._show_bounds).props('data-bm="bounds"')
                 self._with_bounds.tooltip("Upper and lower bounds on the regret of what is on the front, by theory")
                 # What differs is known when something was found.

@@ -27,7 +27,7 @@ class Follow:
     def __init__(self, shell: Shell) -> None:
         self._shell = shell
         self._worker = shell.worker()
-        cases = {name: case.title for name, case in GALLERY.items()} | {OWN: "The problem of the lab's link"}
+        cases = {name: case.title for name, case in GALLERY.items()} | {OWN: "The lab's problem"}
         self._case = shell.query.pop("case", "") or next(iter(cases))
         wrong = "" if self._case in cases else f"case must be one of {', '.join(cases)}; got {checks.shown(self._case)}"
         self._case = self._case if self._case in cases else next(iter(cases))

@@ -58,7 +58,7 @@ _WIDTHS: Final = (11, 8, 5.5, 3.5, 1.5)
 _DASHES: Final = ("solid", "dashed", "dotted")
 _HOW: Final = "Click a node to kill it, and again to start it: it comes back from its disk and catches up."
 #: A node's state, and a button for those who have no pointer.
-_STATE_CELL: Final = """<q-td :props="props">{{ props.value }}
+_STATE_CELL: Final = """<q-td :props="props" style="white-space: nowrap">{{ props.value }}
   <q-btn v-if="props.row.act" dense flat no-caps size="12px" color="primary" :label="props.row.act"
     :aria-label="props.row.act + ' ' + props.row.node" :data-bm="props.row.act + '-' + props.row.node"
     @click="$parent.$emit('act', props.row.node)" /></q-td>"""

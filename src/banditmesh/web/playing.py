@@ -98,7 +98,7 @@ class Playing:
                 self._selects = {
                     "left": self._select("left", "Protocol"),
                     "right": self._select("right", "And protocol"),
-                    "arm": self._select("arm", "Holders heard of arm"),
+                    "arm": self._select("arm", "Heard of arm"),
                 }
             self._box = ui.element("div").classes("bm-player").props('data-bm="player"')
             self._box.on("bm-frame", self._stands, js_handler=_STANDS)
