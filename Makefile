@@ -47,6 +47,8 @@ browser:
 
 test-slow: $(STAMP)
 	$(BIN)/python -m pytest -n auto -m "slow and not alone"
+# What is quick with few examples, with many.
+	$(BIN)/python -m pytest -n auto -m "hypothesis and not slow and not browser" --hypothesis-profile banditmesh
 	$(BIN)/python -m pytest -m alone
 
 lint: $(STAMP)

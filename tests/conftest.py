@@ -10,7 +10,8 @@ pytest_plugins = ["browser"]
 settings.register_profile(
     "banditmesh", derandomize=True, deadline=None, max_examples=100, suppress_health_check=[HealthCheck.too_slow]
 )
-settings.load_profile("banditmesh")
+settings.register_profile("quick", settings.get_profile("banditmesh"), max_examples=50)
+settings.load_profile("quick")
 
 #: Files whose few tests take long. They come first, so that no worker is left with one of them at the end.
 LONG = ("tests/test_kernel_cache", "tests/test_runner", "tests/test_examples", "tests/live/test_worlds")

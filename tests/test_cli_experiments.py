@@ -47,7 +47,8 @@ def test_new_prints_a_spec_that_runs(run, tmp_path):
     assert (code, err) == (0, "")
     path = tmp_path / "new.toml"
     path.write_text(text)
-    code, out, err = run("run", path, "--out", tmp_path / "out", "--workers", 1, "--set", "engine=reference")
+    quickly = ["--workers", 1, "--set", "engine=reference", "--set", "horizon=20"]
+    code, out, err = run("run", path, "--out", tmp_path / "out", *quickly)
     assert (code, err) == (0, "")
     assert "24 runs of 6 points, complete" in out
 

@@ -114,7 +114,12 @@ def test_policy_keeps_to_its_contract(policy):
     assert report.n_pairs > 0 or type(policy).choose is not bm.Policy.choose
 
 
-@pytest.mark.parametrize("emission", EMISSIONS, ids=by_name)
+@pytest.mark.parametrize(
+    "emission",
+    # The example of `check_emission` checks the usual one.
+    [pytest.param(one, marks=[pytest.mark.slow] * (one == USUAL)) for one in EMISSIONS],
+    ids=by_name,
+)
 def test_emission_keeps_to_its_contract(emission):
     # The engines are compared below, with every relay. One report with them is made in docs/testing.md.
     assert "balances its books" in check_emission(emission, compiled=False).checks

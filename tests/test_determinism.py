@@ -49,7 +49,8 @@ def test_same_seed_gives_the_same_result_in_any_process_after_any_imports(tmp_pa
     one = run_script(tmp_path / "one", "import networkx", "1")
     other_imports = "import banditmesh.cli, scipy.stats, random, numpy, networkx; random.seed(5); numpy.random.seed(6)"
     two = run_script(tmp_path / "two", other_imports, "2")
-    kinds = [f"{name}-{engine}.npz" for name in ("fwa", "gossip", "probabilistic") for engine in ("compiled", "reference")]
+    names, engines = ("fwa", "gossip", "probabilistic"), ("compiled", "reference")
+    kinds = [f"{name}-{engine}.npz" for name in names for engine in engines]
     assert sorted(one) == sorted(kinds)
     assert one == two
 

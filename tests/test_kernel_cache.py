@@ -312,16 +312,6 @@ def test_rule_of_ones_own_is_compiled_again_when_what_it_reads_changes(monkeypat
     assert specialise((Scaled.index, None, None)) is not before
 
 
-class Overflowing(bm.Policy):
-    """Python's integers have no end; compiled ones wrap."""
-
-    name = "overflowing"
-
-    @staticmethod
-    def index(mean, count, inv_root, clock, sigma, law, u, parameter):
-        return float((count + 2**61) * 12 % 7)
-
-
 def scaled_by(value):
     """A rule that reads a global name of this value."""
     names = {"SCALE": value}
@@ -389,15 +379,6 @@ def test_rule_whose_changes_would_go_unnoticed_stays_with_the_reference():
     with pytest.raises(UnsupportedError, match="a rule reads SETTINGS"):
         bm.simulate(problem, bm.IRS(), policy=Secretive(), horizon=5, engine="compiled")
     assert bm.simulate(problem, bm.IRS(), policy=Secretive(), horizon=5).engine == "reference"
-
-
-def test_rule_that_gives_other_numbers_compiled_stays_with_the_reference():
-    problem = bm.Problem.random(bm.networks.ring(4), n_arms=3, per_agent=2, seed=0)
-    # Where nothing is sent, the least is compiled.
-    settings = {"policy": Overflowing(), "horizon": 5}
-    with pytest.raises(UnsupportedError, match=r"'overflowing'.*gives other numbers compiled than in Python"):
-        bm.simulate(problem, bm.NoCooperation(), **settings, engine="compiled")
-    assert bm.simulate(problem, bm.NoCooperation(), **settings).engine == "reference"
 
 
 @pytest.mark.slow

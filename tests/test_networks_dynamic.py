@@ -301,6 +301,8 @@ def compiled(function, **replacements):
     return numba.njit(types.FunctionType(function.__code__, names, function.__name__))
 
 
+# The quick tests that compare the engines on such networks compare the step with it, at fewer probabilities.
+@pytest.mark.slow
 def test_compiled_step_equals_the_plain_one_bit_for_bit():
     draw = compiled(uniform, philox=compiled(philox))
     parts = {

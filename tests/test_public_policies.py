@@ -97,7 +97,7 @@ def play(policy, instance, replicate, horizon):
 @pytest.mark.parametrize("name", ["thompson", "epsilon-greedy"])
 def test_policies_that_draw_have_the_mean_regret_of_public_ones(name, instance):
     mean, error, _ = figures(name, instance, 10**3)
-    ours = sample(name, instance, 10**3, 500)
+    ours = sample(name, instance, 10**3, 250)
     assert abs(ours.mean() - mean) < 3.0 * np.hypot(error, ours.std() / len(ours) ** 0.5)
 
 

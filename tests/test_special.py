@@ -115,8 +115,17 @@ def assert_engines_agree(problem, protocol, policy, **settings):
     np.testing.assert_array_equal(reference.transmissions, compiled.transmissions)
 
 
-@pytest.mark.parametrize("policy", [bm.KLUCB(c=1.0), bm.ThompsonSampling()], ids=lambda policy: policy.name)
-@pytest.mark.parametrize("emission", [bm.EveryPull(), bm.Growth(0.3)], ids=lambda emission: emission.name)
+@pytest.mark.parametrize(
+    ("policy", "emission"),
+    [
+        (bm.KLUCB(c=1.0), bm.EveryPull()),
+        (bm.KLUCB(c=1.0), bm.Growth(0.3)),
+        (bm.ThompsonSampling(), bm.EveryPull()),
+        # Kernels that no other quick test needs.
+        pytest.param(bm.ThompsonSampling(), bm.Growth(0.3), marks=pytest.mark.slow),
+    ],
+    ids=lambda one: one.name,
+)
 def test_engines_agree_on_arms_of_several_laws(policy, emission):
     network = bm.networks.ba(10, 2, seed=1)
     assert_engines_agree(mixed_problem(network), bm.FwA(3, emission=emission), policy)

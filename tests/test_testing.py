@@ -682,3 +682,9 @@ class TooLarge(bm.Policy):
 def test_engines_that_disagree_are_noticed():
     with pytest.raises(ContractError, match=r"must give the same result on both engines, got another .* 64 bits"):
         check_policy(TooLarge())
+    # A rule that gives other numbers compiled stays with the reference.
+    problem = bm.Problem.random(bm.networks.ring(4), n_arms=3, per_agent=2, seed=0)
+    settings = {"policy": TooLarge(), "horizon": 5, "seed": 0}
+    with pytest.raises(bm.errors.UnsupportedError, match=r"'too-large'.*gives other numbers compiled than in Python"):
+        bm.simulate(problem, bm.FwA(2), **settings, engine="compiled")
+    assert bm.simulate(problem, bm.FwA(2), **settings).engine == "reference"

@@ -99,7 +99,7 @@ def test_delta_alone_is_the_delta_of_the_bounds():
     assert theory.delta(problem, bm.Flooding(4), "exact") <= rough
 
 
-@pytest.mark.parametrize("name", ["er", "ba", "sbm"])
+@pytest.mark.parametrize("name", ["er", *(pytest.param(name, marks=pytest.mark.slow) for name in ("ba", "sbm"))])
 def test_agents_who_learn_for_free_tighten_the_papers_constants(name):
     problem = bm.Problem.paper(name, seed=0)
     for protocol in (bm.FwA(4), bm.Flooding(4)):

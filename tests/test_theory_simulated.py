@@ -140,7 +140,7 @@ APART = bm.Problem(nx.path_graph(3), [["a", "b"], ["c"], ["a", "b"]], gaussian(0
         (LONE, bm.NoCooperation(), 0.75),
         (BERNOULLI, bm.IRS(), 0.6),
         pytest.param(BERNOULLI, bm.NoCooperation(), 0.6, marks=pytest.mark.slow),
-        (APART, bm.FwA(2), 1.0),
+        pytest.param(APART, bm.FwA(2), 1.0, marks=pytest.mark.slow),
     ],
 )
 def test_corrected_constants_enclose_the_slope_of_regret(problem, protocol, alpha):
