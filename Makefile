@@ -36,7 +36,7 @@ endif
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not slow and not browser"
 # A browser answers keys and clicks when it gets round to it: its tests have the machine to themselves.
 	@if test $(BROWSER) != no && sh tests/install_chromium.sh --check; then \
-	    $(BIN)/python -m pytest -m "not slow and browser" tests; \
+	    $(BIN)/python -m pytest -m "not slow and browser" tests/web tests/test_animations.py tests/test_story.py; \
 	else \
 	    echo "Left out: the tests that drive a browser. Run them too with 'make browser test'."; \
 	fi

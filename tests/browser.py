@@ -18,6 +18,8 @@ FLAGS = [
     # Pages that follow each other are read by one process, which has compiled their scripts.
     "--process-per-site",
 ]
+#: Where tests drive a browser: `make test` looks for them nowhere else, since to collect all tests takes seconds.
+PLACES = ("tests/web", "tests/test_animations.py", "tests/test_story.py")
 #: Waiting longer than this for a page means that it is broken.
 PATIENCE = 20_000  # milliseconds
 
@@ -32,6 +34,8 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if "chromium" in getattr(item, "fixturenames", ()):
             item.add_marker("browser")
+            if not item.nodeid.startswith(PLACES):
+                raise pytest.UsageError(f"{item.nodeid} drives a browser; move it to {PLACES}, or name its file there")
 
 
 # For a module, not for longer: while it is there an event loop runs, and tests of other modules need their own.
