@@ -25,13 +25,13 @@ def test_files_are_private_rotated_and_read_in_order(tmp_path):
     path = tmp_path / "decisions.jsonl"
     log = DecisionLog(path, n_bytes=100, n_files=3)
     for number in range(40):
-        log.add({"kind": "choice", "number": number, "text": "x" * 20})
+        log.add({"kind": "choice", "n_lines": number, "text": "x" * 17})
     log.close()
     names = sorted(file.name for file in tmp_path.iterdir())
     assert names == ["decisions.jsonl", *(f"decisions.jsonl.{n}" for n in (1, 2, 3))]
     assert {file.stat().st_mode & 0o777 for file in tmp_path.iterdir()} == {0o600}
     assert all(file.stat().st_size <= 100 for file in tmp_path.iterdir())
-    found = [line["number"] for line in read(path, Counter())]
+    found = [line["n_lines"] for line in read(path, Counter())]
     assert found == list(range(found[0], 40))
     assert log.counters == {"decisions_written": 40}
 
@@ -50,11 +50,11 @@ def test_what_does_not_fit_is_dropped_counted_and_said(tmp_path, monkeypatch):
     append = DecisionLog._append
     monkeypatch.setattr(DecisionLog, "_append", lambda self, data: may_write.wait() and append(self, data))
     log = DecisionLog(tmp_path / "log")
-    log.add({"number": 0})
+    log.add({"time": 0})
     while not log._lines.empty():  # the first is being written, and takes long
         pass
     for number in range(1, 20):
-        log.add({"number": number})
+        log.add({"time": number})
     n_dropped = log.counters["decisions_dropped"]
     assert n_dropped >= 10
     may_write.set()
@@ -67,14 +67,14 @@ def test_what_does_not_fit_is_dropped_counted_and_said(tmp_path, monkeypatch):
 def test_a_disk_that_fails_costs_lines_and_nothing_else(tmp_path):
     folder = tmp_path / "later"
     log = DecisionLog(folder / "log")
-    log.add({"number": 0})
+    log.add({"time": 0})
     while not log.trouble:
         pass
     assert "No such file" in log.trouble
     folder.mkdir()
-    log.add({"number": 1})
+    log.add({"time": 1})
     log.close()
-    assert lines_of(folder / "log") == [{"kind": "dropped", "n_lines": 1}, {"number": 1}]
+    assert lines_of(folder / "log") == [{"kind": "dropped", "n_lines": 1}, {"time": 1}]
     assert (log.trouble, log.counters) == ("", {"decisions_dropped": 1, "decisions_written": 1})
 
 
@@ -94,6 +94,28 @@ def test_a_shortened_ticket_settles_nothing():
     ticket = Ticket(7, 1, 3, "red", "0" * 24)
     with pytest.raises(InputError, match="one that choose"):
         Ticket.parse(shortened(ticket))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"kind":"choice","arm":5,"ticket":"t"}',
+        '{"kind":"choice","arm":"a","arms":"a","ticket":"t"}',
+        '{"kind":"reward","arm":"a","reward":"x"}',
+        f'{{"kind":"reward","arm":"a","reward":1{"0" * 400}}}',
+        '{"kind":"dropped","n_lines":"many"}',
+        '{"kind":["choice"]}',
+        '{"kind":' * 50_000,
+        "[" * 50_000,
+        "\0\0",
+    ],
+    ids=str.__len__,
+)
+def test_a_line_of_anything_else_is_counted_as_unreadable(tmp_path, line):
+    good = '{"kind":"reward","node":"a","arm":"red","ticket":"t","time":1,"reward":1,"lapsed":false,"later":[{}]}'
+    (tmp_path / "log").write_text(f"{line}\n{good}\n")
+    columns, counts = join([tmp_path / "log"])
+    assert (columns["reward"], counts["unreadable"]) == ([1.0], 1)
 
 
 def test_a_log_that_cannot_be_read_or_written_is_one_line(tmp_path):

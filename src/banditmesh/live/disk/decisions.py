@@ -21,7 +21,7 @@ from contextlib import suppress
 from itertools import pairwise
 from os import PathLike
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
 import msgspec
 
@@ -47,6 +47,23 @@ COLUMNS: Final = (
 )
 
 _Line = Mapping[str, Any]
+
+
+class _Read(TypedDict, total=False):
+    """What is read of a line, whatever else it may hold."""
+
+    kind: str
+    node: str
+    ticket: str | None
+    time: float
+    bandit: str | None
+    segment: str | None
+    arm: str
+    arms: list[str]
+    probability: float | None
+    reward: float
+    lapsed: bool
+    n_lines: int
 
 
 def shortened(ticket: Any) -> str:
@@ -200,19 +217,19 @@ def _files(path: Path) -> list[Path]:
     return [*reversed(older), path]
 
 
-def read(path: str | PathLike[str], counts: Counter[str]) -> Iterator[dict[str, Any]]:
+def read(path: str | PathLike[str], counts: Counter[str]) -> Iterator[_Read]:
     """All lines of a log and of the full files beside it, the oldest first.
 
     What is no line of a log, such as one that a full disk cut off, is counted as `unreadable` and left out.
     """
-    decode = msgspec.json.Decoder(dict[str, Any]).decode
+    decode = msgspec.json.Decoder(_Read).decode
     for file in _files(Path(path)):
         try:
             with open_regular(file) as stream:
                 for data in stream:
                     try:
                         line = decode(data)
-                    except (msgspec.DecodeError, UnicodeDecodeError):
+                    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                         counts["unreadable"] += 1
                         continue
                     yield line
@@ -260,7 +277,7 @@ def join(
     """
     columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
     counts: Counter[str] = Counter()
-    waiting: dict[tuple[str, str], dict[str, Any]] = {}
+    waiting: dict[tuple[str, str], _Read] = {}
     seen: set[tuple[str, str]] = set()
     for path in paths:
         for line in read(path, counts):
@@ -279,7 +296,7 @@ def join(
                 counts["withdrawals"] += 1
                 waiting.pop(key, None)
             elif kind == "dropped":
-                counts["dropped"] += int(line.get("n_lines", 0))
+                counts["dropped"] += line.get("n_lines", 0)
             elif kind == "reward":
                 counts["rewards"] += 1
                 counts["lapsed"] += bool(line.get("lapsed"))
@@ -303,7 +320,7 @@ def mixed_arms(columns: Mapping[str, Sequence[Any]]) -> list[str]:
     return sorted(arm for arm, found in owners.items() if len(found) > 1)
 
 
-def _row(choice: _Line, reward: _Line) -> Iterable[Any]:
+def _row(choice: _Read, reward: _Read) -> Iterable[Any]:
     """A reward with its choice, in the order of `COLUMNS`."""
     either = {**reward, **choice}
     yield reward.get("node")
