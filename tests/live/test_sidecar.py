@@ -18,6 +18,7 @@ from sidecars import Beside, Disk, a_node
 from banditmesh.errors import InputError, SidecarError
 from banditmesh.live.http import connections, openapi, serving, sidecar
 from banditmesh.live.http.fast import FastConnection
+from banditmesh.live.http.plain import PlainConnection
 from banditmesh.live.http.sidecar import Sidecar
 
 DESCRIPTION = openapi.describe()
@@ -25,7 +26,7 @@ NAMED = {operation.name: operation for operation in openapi.OPERATIONS}
 TOKEN = "correct-horse-battery"
 
 
-@pytest.fixture(scope="module", autouse=True, params=[connections.PlainConnection, FastConnection])
+@pytest.fixture(scope="module", autouse=True, params=[PlainConnection, FastConnection])
 def parser(request):
     """Everything holds with both parsers of HTTP."""
     with pytest.MonkeyPatch.context() as patch:

@@ -12,9 +12,7 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any, Final
 
-import h11
 import msgspec
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from .openapi import Error
 
@@ -143,29 +141,16 @@ class _Ending:
         raise NotImplementedError
 
 
-class PlainConnection(_Ending, H11Protocol):  # type: ignore[misc]
-    """A connection whose requests h11 parses."""
-
-    def _has_begun(self) -> bool:
-        return bool(self.conn.trailing_data[0])
-
-    def _may_answer(self) -> bool:
-        return self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE)
-
-    def _write(self, status: int, headers: list[tuple[str, str]], body: bytes) -> None:
-        answer = h11.Response(status_code=status, headers=headers)
-        for event in (answer, h11.Data(data=body), h11.EndOfMessage()):
-            self.transport.write(self.conn.send(event) or b"")
-
-
 def too_many() -> str:
     """What a caller is told when there is no place for it."""
     return f"too many callers: {MAX_CALLERS} requests are being answered already; try again"
 
 
 def connection_class() -> type[asyncio.Protocol]:
-    """The class of connections, by the fastest parser that is installed."""
+    """The class of connections, by the fastest parser that is installed; the other one stays out of memory."""
     if find_spec("httptools") is None:
+        from .plain import PlainConnection
+
         return PlainConnection
     from .fast import FastConnection
 
