@@ -9,6 +9,7 @@ import pytest
 import banditmesh as bm
 from banditmesh.sim.compiled import plans, replicates, spreading
 from banditmesh.sim.compiled.plans import Rooms, part_bounds, parts_for
+from banditmesh.sim.compiled.walking import Walk
 
 
 def both(problem, protocol, **settings):
@@ -43,6 +44,38 @@ def test_more_arms_than_a_word_has_bits_are_planned_in_several_passes(n_arms, mo
     monkeypatch.setattr(plans, "_SMALL", 1)
     problem = regular(20, n_arms, per_agent=40)
     compiled, reference = both(problem, bm.FwA(4), horizon=42)
+    assert compiled == reference
+
+
+@pytest.mark.parametrize(
+    ("graph", "ttl", "is_planned"),
+    [
+        (nx.path_graph(4), 9, True),
+        (nx.cycle_graph(12), 3, True),
+        (nx.star_graph(9), 2, True),
+        (nx.gnp_random_graph(12, 0.4, seed=1), 3, False),
+    ],
+    ids=["path", "cycle", "star", "dense"],
+)
+def test_absorption_by_the_published_rules_is_planned_where_no_agent_forgets_too_early(
+    graph, ttl, is_planned, monkeypatch
+):
+    walked = []
+    simulate = Walk._simulate
+    monkeypatch.setattr(Walk, "_simulate", lambda self, *rest: walked.append(self) or simulate(self, *rest))
+    problem = bm.Problem.random(graph, n_arms=4, per_agent=2, seed=0)
+    compiled, reference = both(problem, bm.FwA(ttl), horizon=40, rules="published")
+    assert compiled == reference
+    assert bool(walked) != is_planned
+
+
+@pytest.mark.parametrize(("protocol", "law"), [("flooding(3)", bm.arms.Gaussian), ("fwa(2)", bm.arms.Bernoulli)])
+def test_agents_that_forget_what_still_travels_give_what_the_reference_gives(protocol, law):
+    # So many rounds that rings go round.
+    network = bm.networks.EdgeMarkovian(nx.gnp_random_graph(65, 0.15, seed=0), 0.03, 0.2)
+    laws = [law(0.2 * arm, *[1.0] * (law is bm.arms.Gaussian)) for arm in range(1, 5)]
+    problem = bm.Problem(network, bm.arms.uniform_sets(65, 4, 2, seed=0), laws)
+    compiled, reference = both(problem, protocol, horizon=9, rules="published")
     assert compiled == reference
 
 

@@ -29,8 +29,8 @@ from ...protocols.tree import TreeAggregation
 from ..replay import replays
 from ..run import Run
 from . import bitsets
-from .bitsets import as_bits, no_bits
-from .distances import most_hops
+from .bitsets import WORD, as_bits, no_bits
+from .distances import most_accepted, most_hops
 from .kernels import layout
 from .kernels.choices import CHOICES, widths_of
 from .kernels.layout import (
@@ -161,7 +161,7 @@ def _unknown_delivery(run: Run) -> str | None:
 
 def _unsupported_walk(run: Run) -> str | None:
     """The same, of a run by the published rules that must be walked."""
-    if 8 * traits(run).n_ids * run.problem.n_agents > ID_BUDGET:
+    if id_bytes(run) > ID_BUDGET:
         return f"the ids that agents remember by the published rules would take more than {ID_BUDGET >> 30} GiB"
     if traits(run).sends_sums:
         return "by the published rules ids come twice when agents forget their sums" if traits(run).forgets else None
@@ -173,6 +173,13 @@ def _unsupported_walk(run: Run) -> str | None:
     if traits(run).replays and traits(run).has_tape:
         return "by the published rules it replays rewards beside Bernoulli, Gaussian and uniform arms only"
     return None
+
+
+def id_bytes(run: Run) -> float:
+    """How much memory it takes to know which messages agents remember, by the published rules."""
+    n_agents, n_recent = run.problem.n_agents, 2 * traits(run).reach * run.problem.n_agents
+    rings = (8.0 if traits(run).n_codes else 4.0) * n_recent * n_agents
+    return rings + traits(run).n_ids / 8 * n_agents + 16.0 * traits(run).n_messages
 
 
 def _is_bernoulli(law: Law) -> bool:
@@ -197,15 +204,32 @@ class Traits:
     def walks(self) -> bool:
         """Whether every copy must be walked: the published memory may forget, or takes equal rewards for one message.
 
-        On a static network without draws, if holders relay as all others do, an agent accepts at most one message of
-        each origin a round, so that no id is forgotten while a copy can still come.
+        What is sent over one link alone comes once. On a static network without draws, none is forgotten while a copy
+        can still come if an agent accepts at most as many as it remembers in the time that a message lives. So it is if
+        holders relay as all others do: then an agent accepts at most one message of each origin a round.
         """
         run = self.run
         if not run.rules.id_is_reward or run.relaying is None:
             return False
-        if not self.is_settled:
+        if self.discrete.any():
             return True
-        return bool((self.decision[0] != self.decision[1]).any() or self.discrete.any())
+        if self._longest_life == 1 and not (self.sends_sums and self.forgets):
+            return False
+        return not self.is_settled or not (bool((self.decision[0] == self.decision[1]).all()) or self._remembers_enough)
+
+    @property
+    def _remembers_enough(self) -> bool:
+        """Whether agents remember all that they accept while a message lives; False if that takes long to find out."""
+        problem, network = self.run.problem, self.run.problem.network
+        assert isinstance(network, Links)
+        n_agents, n_words = problem.n_agents, -(-problem.n_arms // WORD)
+        if n_agents * network.n_links * n_words * min(self._longest_life, SHORT_REACH) > MAX_DISTANCE_WORK:
+            return False
+        has_arm = np.zeros((n_agents, problem.n_arms), dtype=np.bool_)
+        has_arm[problem.owners, problem.arm_indices] = True
+        degrees = network.degrees if self.decision.shape[2] > 1 else np.zeros(n_agents, dtype=np.int64)
+        most = most_accepted(network, has_arm, (self.decision == RELAY)[:, :, degrees])
+        return most <= self.run.protocol.most_hops * n_agents
 
     @property
     def is_settled(self) -> bool:
@@ -286,9 +310,14 @@ class Traits:
         return 2 if run.tape is None else len(np.unique(run.tape[~np.isnan(run.tape)]))
 
     @property
+    def n_messages(self) -> int:
+        """How many messages the published memory must tell apart at a time, each round's from a whole word on."""
+        return 2 * self.reach * WORD * -(-self.run.problem.n_agents // WORD)
+
+    @property
     def n_ids(self) -> int:
         """How many ids the published memory must tell apart at a time."""
-        return self.reach * self.run.problem.n_agents + len(self.run.problem.arm_indices) * self.n_codes
+        return self.n_messages + len(self.run.problem.arm_indices) * self.n_codes
 
     @cached_property
     def decision(self) -> NDArray[np.int8]:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
-
 import numpy as np
 from numpy.typing import NDArray
 
+from .bitsets import WORD
 from .crew import Stop
-from .kernels.layout import Chunk, Learned, Plan, Queue, Walked
+from .kernels.lanes import LANES
+from .kernels.layout import Chunk, Plan, Walked
 from .kernels.special import Kernels
-from .packing import Packed
-from .plans import Outline, relayed_and_learned
+from .packing import Packed, id_bytes
+from .plans import Outline
 from .replicates import Replicate
-
-Growing = TypeVar("Growing", Queue, Learned)
 
 
 class Walk(Replicate):
@@ -23,32 +21,32 @@ class Walk(Replicate):
     @staticmethod
     def needed_bytes(packed: Packed, outlined: Outline | None, stop: Stop) -> float:
         """About how much memory one replicate takes."""
-        n_agents = packed.run.problem.n_agents
-        n_relayed, n_learned = relayed_and_learned(packed, stop)
-        # Two queues and a list of learners, in which a round's entries are as many as a message's in all its life.
-        lists = n_agents * (24.0 * (n_relayed + 1) + 8.0 * n_learned)
-        ids = 8.0 * packed.traits.n_ids * n_agents
-        return Replicate.needed_bytes(packed, outlined, stop) + ids + 12.0 * packed.traits.reach * n_agents + lists
+        return Replicate.needed_bytes(packed, outlined, stop) + id_bytes(packed.run)
 
     def __init__(self, packed: Packed, kernels: Kernels, replicate: int, plan: Plan | None, stop: Stop) -> None:
         super().__init__(packed, kernels, replicate, plan, stop)
-        n_agents, n_messages = packed.run.problem.n_agents, packed.traits.reach * packed.run.problem.n_agents
+        n_agents, reach, n_codes = packed.run.problem.n_agents, packed.traits.reach, packed.traits.n_codes
+        n_messages, shift = packed.traits.n_messages, (reach - 1).bit_length()
+        recent = np.zeros((n_agents, 2 * reach * n_agents + 1), dtype=np.int32)
         self._walked = Walked(
             discrete=packed.traits.discrete,
-            n_codes=packed.traits.n_codes,
-            ids=np.zeros(n_messages, dtype=np.int64),
-            accepted=np.zeros(n_agents, dtype=np.int64),
-            kept_until=np.zeros((packed.traits.n_ids, n_agents), dtype=np.int64),
-            even=_make_queue(n_agents),
-            odd=_make_queue(n_agents),
-            learned=Learned(
-                n_used=np.zeros(1, dtype=np.int64),
-                head=np.full(n_messages, -1, dtype=np.int32),
-                learner=np.zeros(2 * n_agents, dtype=np.int32),
-                following=np.zeros(2 * n_agents, dtype=np.int32),
-            ),
-            cursor=np.array([-1, 0], dtype=np.int64),
+            n_codes=n_codes,
+            first=np.zeros(2, dtype=np.int64),
+            origins=np.zeros(n_messages, dtype=np.int32),
+            rounds=np.zeros(n_messages, dtype=np.int32),
+            arms=np.zeros(n_messages, dtype=np.int32),
+            ids=np.zeros(n_messages if n_codes else 0, dtype=np.int32),
+            remembered=np.zeros((n_agents, -(-packed.traits.n_ids // WORD)), dtype=np.uint64),
+            recent=recent,
+            recent_ids=np.zeros_like(recent) if n_codes else recent,
+            memories=np.zeros((n_agents, 5), dtype=np.int64),
+            accepted=np.zeros((reach, n_agents), dtype=np.int64),
+            shift=np.uint64(shift),
+            learning=np.zeros(-(-(n_agents << shift) // WORD), dtype=np.uint64),
+            queue=np.zeros(reach * n_agents + 1 + LANES, dtype=np.int32),
+            chances=np.zeros(max(reach * n_agents, packed.most_degree) + LANES),
             picks=np.zeros(packed.most_degree + 1, dtype=np.int32),
+            drawn=np.zeros(packed.most_degree + 1, dtype=np.int32),
         )
         self._values = np.zeros(0)
         if self.tape is not None and packed.traits.n_codes:
@@ -59,37 +57,5 @@ class Walk(Replicate):
         return (np.searchsorted(self._values, tape) if len(self._values) else tape == 1.0).astype(np.int32)
 
     def _simulate(self, chunk: Chunk, last: int) -> None:
-        t, n_agents = chunk.first, self.packed.run.problem.n_agents
-        while True:
-            t = self.kernels.walk_rounds(t, last, chunk, self.arrays, self._walked)
-            self.stop.check()
-            if t == last:
-                return
-            self._walked = self._walked._replace(
-                even=_with_place(self._walked.even, n_agents),
-                odd=_with_place(self._walked.odd, n_agents),
-                learned=_with_place(self._walked.learned, n_agents),
-            )
-
-
-def _make_queue(n_agents: int) -> Queue:
-    return Queue(
-        n_used=np.zeros(1, dtype=np.int64),
-        head=np.full(n_agents, -1, dtype=np.int32),
-        message=np.zeros(2 * n_agents, dtype=np.int32),
-        ttl=np.zeros(2 * n_agents, dtype=np.int32),
-        following=np.zeros(2 * n_agents, dtype=np.int32),
-    )
-
-
-def _with_place(entries: Growing, n_more: int) -> Growing:
-    """The same entries, in longer arrays if there is no place for `n_more`."""
-    room = len(entries.following)
-    if entries.n_used[0] + n_more <= room:
-        return entries
-    longer = {
-        name: np.concatenate([array, np.zeros(room // 2 + n_more, dtype=np.int32)])
-        for name, array in entries._asdict().items()
-        if name not in ("n_used", "head")
-    }
-    return entries._replace(**longer)
+        self.kernels.walk_rounds(chunk.first, last, chunk, self.arrays, self._walked)
+        self.stop.check()

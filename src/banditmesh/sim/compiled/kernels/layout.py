@@ -42,6 +42,8 @@ N_SCORES = 7
 UNIT_WEIGHT, INVERSE, ROOT, BLOCK = range(4)
 # Columns of what `spread` notes of an agent.
 MARK, PREVIOUS = 0, 1
+# Columns of what a walk keeps of a message, and of an agent's memory.
+ACCEPTED, PLACE, FORGETS_FROM, QUEUED_TO, N_QUEUED = range(5)
 # What bounds on indices begin with: no coin's index is above 1.
 FIRST_TANGENT = 1.0
 # What a coin has in the place of a sigma, which is never negative.
@@ -416,45 +418,41 @@ class Scratch(NamedTuple):
     single: Single
 
 
-class Queue(NamedTuple):
-    """What is sent in one round, as linked lists by agent."""
-
-    n_used: Int64s
-    head: Int32s
-    message: Int32s
-    ttl: Int32s
-    following: Int32s
-
-
-class Learned(NamedTuple):
-    """What is learned in one round, as linked lists of learners by message."""
-
-    n_used: Int64s
-    head: Int32s
-    learner: Int32s
-    following: Int32s
-
-
 class Walked(NamedTuple):
     """What is kept of messages that are walked copy by copy.
 
-    Messages are numbered row * n_agents + origin, row being their round modulo reach. `ids` gives the id of each; an
-    arm's rewards have an id for each of their `n_codes` values if it is `discrete`. `accepted[w]` is how many ids agent
-    w has accepted, and it remembers an id while that is below `kept_until[id, w]`. What is sent in an even round lies
-    in the queue `even`, and what is received in it goes to `odd`. `cursor` is whose message comes next, -1 if the round
-    has not begun, and which entry of its queue that is.
+    Messages are numbered by rounds modulo twice reach, from a whole word on in each round, and by origins; `told` says
+    what they are about. The messages of the round under way begin at `first[0]`.
+    An arm's rewards have an id for each of their `n_codes` values if it is `discrete`.
     """
 
     discrete: Int16s
     n_codes: int
-    ids: Int64s
+    first: Int64s
+    #: By message its origin, its round and its arm, which is -1 if the origin sends none.
+    origins: Int32s
+    rounds: Int32s
+    arms: Int32s
+    #: By message its id, where that is not the message's own number; empty if it always is.
+    ids: Int32s
+    #: By agent the set of ids that it remembers.
+    remembered: Words
+    #: By agent a ring of the messages that it accepted, in order, and one of their ids.
+    recent: Int32s
+    recent_ids: Int32s
+    #: By agent how many messages it has accepted, its place in the ring, and from how many on it forgets what matters;
+    #: then where what it accepted in the last round ends in the ring, and how many messages that are.
+    memories: Int64s
+    #: How many messages each agent had accepted at the end of the last `reach` rounds, by round modulo reach.
     accepted: Int64s
-    kept_until: Int64s
-    even: Queue
-    odd: Queue
-    learned: Learned
-    cursor: Int64s
+    #: By how many bits origins are shifted to be in order with rounds, and the set of what an agent learns in a round.
+    shift: np.uint64
+    learning: Words
+    #: Workspace.
+    queue: Int32s
+    chances: Floats
     picks: Int32s
+    drawn: Int32s
 
 
 class Steps(NamedTuple):

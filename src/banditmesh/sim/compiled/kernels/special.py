@@ -115,7 +115,7 @@ def _bind(rules: Rules, plain: bool, memory: str, replays: bool, _identities: st
     pull_rounds, emit, decide = pulls.pull_rounds, emissions.emit, merge.decide
     quiet_rounds = quiet.quiet_rounds
     relays, spreads, spread_all_by_sets = random_relay, spread.spread, sets.spread_all_by_sets
-    restart, tell_everyone, has_faults = faults.restart, rounds.tell_everyone, walk.has_faults
+    restart, tell_everyone = faults.restart, rounds.tell_everyone
     if index is not UCB.index or memory or replays:
         clock_rule = compile_rule(CLOCKS.get(rules[0], Policy.clock))
         read_clocks = helper(rebind(pulls.read_clocks, clock_rule=clock_rule, **_of_memory(memory, "age_of")))
@@ -134,7 +134,6 @@ def _bind(rules: Rules, plain: bool, memory: str, replays: bool, _identities: st
         decide = compiling_part(rebind(decide, sends_now=sends_now, **(_MERGED if weighing else {})))
     if plain:
         emit, restart, tell_everyone = emissions.emit_nothing, faults.restart_none, rounds.tell_none
-        has_faults = walk.has_no_faults
     if relay is not None:
         relays = compile_rule(relay)
         decide_each = helper(rebind(sets.decide_each, random_relay=relays))
@@ -144,7 +143,8 @@ def _bind(rules: Rules, plain: bool, memory: str, replays: bool, _identities: st
     heard, entering = _of_memory(memory, "begin_heard"), _of_memory(memory, "block_of", "enter")
     deliver, learn_in_order = rounds.deliver, walk.learn_in_order
     if entering:
-        deliver, learn_in_order = (compiling_part(rebind(part, **entering)) for part in (deliver, learn_in_order))
+        deliver = compiling_part(rebind(deliver, **entering))
+        learn_in_order = helper(rebind(learn_in_order, **entering))
         tell_everyone = tell_everyone if plain else compiling_part(rebind(tell_everyone, **entering))
     begin = helper(
         rebind(rounds.begin, restart=restart, pull_rounds=pull_rounds, tell_everyone=tell_everyone, emit=emit, **heard)
@@ -155,7 +155,8 @@ def _bind(rules: Rules, plain: bool, memory: str, replays: bool, _identities: st
     spread_rounds = rebind(rounds.spread_rounds, begin=begin, deliver=deliver, **spreading)
     begin_walk = compiling_part(rebind(walk.begin_walk, restart=restart, pull_rounds=pull_rounds, emit=emit, **heard))
     walking = {"begin_walk": begin_walk, "learn_in_order": learn_in_order}
-    walk_rounds = rebind(walk.walk_rounds, random_relay=relays, has_faults=has_faults, **walking)
+    settle = walk.settle if relay is None else helper(rebind(walk.settle, random_relay=relays))
+    walk_rounds = rebind(walk.walk_rounds, settle=settle, **walking)
     merging = _of_memory(memory, "begin_merged", "add_own")
     merge_rounds = rebind(merge.merge_rounds, pull_rounds=pull_rounds, decide=decide, **merging)
     return Kernels(

@@ -1,67 +1,90 @@
 """Rounds in which every copy of every message is walked, in the order that the published rules give.
 
 Their memory forgets: an agent remembers the last ttl * n_agents ids that it accepted, so whether a copy is new depends
-on everything the agent accepted before, and on the order of senders and messages. An id is remembered exactly if it was
-accepted and fewer than that many ids were accepted since; one number for each id and agent says so.
+on everything the agent accepted before, and on the order of senders and messages. Which ids an agent remembers is a
+set, and what it accepted is a ring, in order; what an agent sends in a round is what it accepted in the last one, the
+newest first, so that a ring is its queue as well.
 
-An id stands for (origin, arm, reward). Rewards of continuous laws never repeat, so a message's place in the ring of
-those that may still travel is its id; other rewards have an id for each slot and value.
+What an agent forgets matters only while a copy may still come. That is looked up only once an agent has accepted so
+much that it forgets what came in the last `reach` rounds. Until then, whether a copy is new does not depend on what
+the sender sends with it, so all that a sender sends to a receiver is looked at in one loop without a branch: whether a
+copy is new cannot be predicted. What becomes of what an agent accepted is asked when all have sent.
+
+An id stands for (origin, arm, reward). Rewards of continuous laws never repeat, so a message is its own id, and its
+number is used again when no agent can forget it any more: twice reach rounds later. Other rewards have an id for each
+slot and value, and what is forgotten of these always matters.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from ....protocols.relaying import ABSORB, STOP
+from ....protocols.relaying import ABSORB, RELAY, STOP
+from ..bitsets import WORD
 from . import fate
-from .compiling import helper, kernel, routine
+from .compiling import helper, kernel, lowest_bit, routine
 from .emissions import emit, learn_sum
-from .faults import arrives, restart
+from .faults import keep_arriving, restart
 from .forgetting import begin_heard, block_of, enter
+from .lanes import padded
 from .layout import (
+    ACCEPTED,
     EVERY_PULL,
+    FORGETS_FROM,
+    N_QUEUED,
+    NO_AGENT,
+    NO_BITS,
+    ONE,
+    PLACE,
+    QUEUED_TO,
+    ZERO,
     Agents,
     Arrays,
     Chunk,
     FaultRows,
+    Int32s,
     Int64s,
     Keys,
     Known,
-    Learned,
     Messages,
+    OnLinks,
     Pulls,
-    Queue,
     Rule,
     State,
     Walked,
 )
 from .pulls import pull_rounds
-from .scalars import random_relay, uniform
+from .scalars import inlined_uniform, random_relay
 from .spread import pick_neighbours
 from .stopping import is_set
 
-
-@helper
-def push(queue: Queue, agent: int, message: int, ttl: int) -> None:
-    """Put a message in front of an agent's queue: last in, first out."""
-    entry = queue.n_used[0]
-    queue.n_used[0] = entry + 1
-    queue.message[entry] = message
-    queue.ttl[entry] = ttl
-    queue.following[entry] = queue.head[agent]
-    queue.head[agent] = entry
+WORDS: Any = np.uint64(WORD)
 
 
 @helper
-def has_faults(faults: FaultRows) -> bool:
-    """Whether copies may be lost."""
-    return faults.up.shape[1] > 0 or faults.loss > 0.0
+def begin_memories(t: int, rule: Rule, faults: FaultRows, walked: Walked) -> None:
+    """Agents' memories at the beginning of round `t`: which are lost, what is queued, and when forgetting matters.
 
-
-@helper
-def has_no_faults(faults: FaultRows) -> bool:
-    """In the place of `has_faults` where nothing fails: a copy is walked a little faster without asking."""
-    return False
+    What an agent accepted `reach` or more rounds ago, no copy is left of; unless ids return.
+    """
+    memories, accepted, remembered = walked.memories, walked.accepted, walked.remembered
+    n_agents, reach, up_row = len(memories), rule.reach, t - faults.first_round
+    if len(faults.restarts) > 0:
+        for i in range(faults.restart_starts[up_row], faults.restart_starts[up_row + 1]):
+            v = faults.restarts[i]
+            memories[v, :] = accepted[:, v] = remembered[v, :] = 0
+    n_words = -(-n_agents // WORD)
+    first_word = t % (2 * reach) * n_words
+    for v in range(n_agents):
+        memories[v, QUEUED_TO], memories[v, N_QUEUED] = memories[v, PLACE], memories[v, ACCEPTED]
+        memories[v, N_QUEUED] -= accepted[(t - 2) % reach, v]
+        accepted[(t - 1) % reach, v] = memories[v, ACCEPTED]
+        n_gone = 0 if walked.n_codes > 0 else accepted[t % reach, v]
+        memories[v, FORGETS_FROM] = rule.ttl * n_agents + n_gone
+        for word in range(first_word, first_word + n_words):
+            remembered[v, word] = 0
 
 
 @routine
@@ -77,180 +100,280 @@ def begin_walk(
     messages: Messages,
     walked: Walked,
 ) -> None:
-    """Begin round `t`: whoever lost its memory starts afresh, all pull, and what they send is queued."""
-    n_agents, reach, row = len(agents.every), rule.reach, t % rule.reach
-    queue, next_queue = (walked.even, walked.odd) if t % 2 == 0 else (walked.odd, walked.even)
-    ids, accepted, kept_until, learned = walked.ids, walked.accepted, walked.kept_until, walked.learned
-    faults, now_slots = chunk.faults, pulls.slots
+    """Begin round `t`: whoever lost its memory starts afresh, all pull, and messages are made of the pulls."""
+    n_agents, row, first, now_slots = len(agents.every), t % rule.reach, walked.first[0], pulls.slots
     begin_heard(t, keys, messages, known)
-    if len(faults.restarts) > 0:
+    if len(chunk.faults.restarts) > 0:
         restart(t, agents, chunk, known, state)
-        up_row = t - faults.first_round
-        for i in range(faults.restart_starts[up_row], faults.restart_starts[up_row + 1]):
-            if is_set(chunk.stop):
-                return
-            accepted[faults.restarts[i]] = 0
-            kept_until[:, faults.restarts[i]] = 0
+    begin_memories(t, rule, chunk.faults, walked)
     pull_rounds(t, t + 1, agents, chunk, keys, rule.asks_best, state, pulls)
     # Which of its values a reward is must be asked before the emission replaces it by a sum.
     for v in range(n_agents):
-        slot, message = now_slots[v], row * n_agents + v
-        ids[message] = message
-        if slot >= 0 and walked.discrete[agents.arms[slot]] == 1:
-            code = chunk.codes[t - chunk.first, slot] if chunk.has_tape else int(pulls.rewards[v] > 0.0)
-            ids[message] = reach * n_agents + slot * walked.n_codes + code
+        slot = now_slots[v]
+        if walked.n_codes > 0:
+            walked.ids[first + v] = first + v
+            if slot >= 0 and walked.discrete[agents.arms[slot]] == 1:
+                code = chunk.codes[t - chunk.first, slot] if chunk.has_tape else int(pulls.rewards[v] > 0.0)
+                walked.ids[first + v] = len(walked.arms) + slot * walked.n_codes + code
     if rule.emission != EVERY_PULL:
         emit(t, agents, rule, pulls, state)
     for v in range(n_agents):
         if is_set(chunk.stop):
             return
-        slot, message = now_slots[v], row * n_agents + v
+        slot = now_slots[v]
         messages.slots[v, row] = slot
         messages.amounts[v, row] = pulls.amounts[v]
         messages.rewards[v, row] = pulls.rewards[v]
-        if slot < 0:
-            continue
-        if ids[message] == message:
-            kept_until[message, :] = 0
-        push(queue, v, message, rule.ttl)
-    for message in range(reach * n_agents):
-        learned.head[message] = -1
-    learned.n_used[0] = 0
-    for v in range(n_agents):
-        next_queue.head[v] = -1
-    next_queue.n_used[0] = 0
-    walked.cursor[0], walked.cursor[1] = 0, queue.head[0]
+        walked.origins[first + v], walked.rounds[first + v] = v, t
+        walked.arms[first + v] = agents.arms[slot] if slot >= 0 else -1
 
 
-@routine
-def learn_in_order(
-    t: int, reach: int, messages: Messages, learned: Learned, keys: Keys, known: Known, state: State, stop: Int64s
+@helper
+def write_queue(v: int, walked: Walked) -> np.uint64:
+    """Write the messages that v sends in this round, in order; how many."""
+    recent, queue, memories, message = walked.recent, walked.queue, walked.memories, walked.first[0] + v
+    n_places, place, sender = recent.shape[1], memories[v, QUEUED_TO], np.uint64(v)
+    queue[0] = message
+    n_queued: np.uint64 = ONE if walked.arms[message] >= 0 else NO_BITS
+    for _ in range(memories[v, N_QUEUED]):
+        place = (place if place > 0 else n_places) - 1
+        number = recent[sender, np.uint64(place)]
+        queue[n_queued] = number
+        n_queued += ONE if number >= 0 else NO_BITS
+    return n_queued
+
+
+@helper
+def take(receiver: np.uint64, message: np.uint64, rule: Rule, walked: Walked) -> None:
+    """A copy reaches an agent, which accepts it if it does not remember its id, and may forget another for it."""
+    memories, recent, remembered, ids = walked.memories, walked.recent, walked.remembered, walked.recent_ids
+    number = np.uint64(walked.ids[message] if walked.n_codes > 0 else np.int64(message))
+    if remembered[receiver, number // WORDS] >> number % WORDS & ONE != NO_BITS:
+        return
+    n_accepted, place, n_places = memories[receiver, ACCEPTED], memories[receiver, PLACE], recent.shape[1]
+    if n_accepted >= memories[receiver, FORGETS_FROM]:
+        # An entry may be marked, see `settle`.
+        oldest_place = place - rule.ttl * len(memories)
+        oldest = np.int64(ids[receiver, oldest_place + n_places if oldest_place < 0 else oldest_place])
+        oldest = oldest if oldest >= 0 else ~oldest
+        # The number of a message may be another's by now if it was accepted long ago.
+        is_gone = n_accepted - rule.ttl * len(memories) < walked.accepted[walked.first[1], receiver]
+        if oldest >= len(walked.arms) or not is_gone:
+            remembered[receiver, oldest // WORD] &= ~(ONE << np.uint64(oldest % WORD))
+    remembered[receiver, number // WORDS] |= ONE << number % WORDS
+    ids[receiver, place], recent[receiver, place] = number, message
+    memories[receiver, ACCEPTED] = n_accepted + 1
+    memories[receiver, PLACE] = place + 1 if place + 1 < n_places else 0
+
+
+@helper
+def take_all(receiver: np.uint64, n_queued: np.uint64, rule: Rule, walked: Walked) -> None:
+    """All that a sender sends reaches an agent: at once, unless the agent then forgets what matters."""
+    memories, recent, remembered, queue = walked.memories, walked.recent, walked.remembered, walked.queue
+    n_places, first = np.uint64(recent.shape[1]), NO_BITS
+    while first < n_queued:
+        begin = place = np.uint64(memories[receiver, PLACE])
+        end = min(n_queued, first + n_places - begin)
+        for i in range(first, end if walked.n_codes == 0 else first):
+            number = np.uint64(queue[i])
+            recent[receiver, place] = number
+            place += remembered[receiver, number // WORDS] >> number % WORDS & ONE ^ ONE
+        n_accepted = memories[receiver, ACCEPTED] + np.int64(place - begin)
+        if walked.n_codes > 0 or n_accepted > memories[receiver, FORGETS_FROM]:
+            for i in range(first, end):
+                take(receiver, np.uint64(queue[i]), rule, walked)
+        else:
+            for i in range(begin, place):
+                number = np.uint64(recent[receiver, i])
+                remembered[receiver, number // WORDS] |= ONE << number % WORDS
+            memories[receiver, ACCEPTED] = n_accepted
+            memories[receiver, PLACE] = place if place < n_places else NO_BITS
+        first = end
+
+
+@helper
+def send_chosen(
+    t: int,
+    v: int,
+    n_queued: np.uint64,
+    starts: Int64s,
+    indices: Int32s,
+    rule: Rule,
+    walked: Walked,
+    links: OnLinks,
+    faults: FaultRows,
+    counts: Int64s,
 ) -> int:
-    """Add what was learned in a round, in ascending (origin, round of making); how much of it changes nothing.
+    """Agent v sends all that is queued, one message after the other, to drawn neighbours or over links that may fail.
 
-    The oldest row of the ring comes after the newest, which is that of round `t`.
+    Returns how many copies it sends.
     """
+    picks, drawn, chances, on_link = walked.picks, walked.drawn, walked.chances, links.on_link
+    counts_links, lowest, highest = len(on_link) > 0, starts[v], starts[v + 1]
+    link_row = links.rows[t - links.first_round] if counts_links else 0
+    n_sent = 0
+    for i in range(n_queued):
+        message = np.uint64(walked.queue[i])
+        origin, made = np.int64(walked.origins[message]), np.int64(walked.rounds[message])
+        n_drawn, ttl = highest - lowest, rule.ttl - (t - made)
+        if rule.n_targets > 0:
+            n_drawn = pick_neighbours(origin, made, v, ttl, NO_AGENT, lowest, highest, indices, rule, picks)
+        n_sent += n_drawn
+        for k in range(n_drawn):
+            place = np.int64(picks[k]) if rule.n_targets > 0 else lowest + k
+            drawn[k] = indices[place]
+            if counts_links:
+                on_link[link_row + place] += 1
+        n_arriving = n_drawn
+        if faults.up.shape[1] > 0 or faults.loss > 0.0:
+            n_arriving = keep_arriving(origin, made, t, v, n_drawn, drawn, chances, faults)
+            counts[fate.LOST] += n_drawn - n_arriving
+        for k in range(n_arriving):
+            take(np.uint64(drawn[k]), message, rule, walked)
+    return n_sent
+
+
+@helper
+def send_to_all(
+    t: int, v: int, n_queued: np.uint64, starts: Int64s, indices: Int32s, rule: Rule, walked: Walked, links: OnLinks
+) -> int:
+    """Agent v sends all that is queued to all its neighbours; how many copies that are."""
+    lowest, highest = starts[v], starts[v + 1]
+    for i in range(np.uint64(lowest), np.uint64(highest)):
+        take_all(np.uint64(indices[i]), n_queued, rule, walked)
+    if len(links.on_link) > 0:
+        link_row = links.rows[t - links.first_round]
+        for i in range(link_row + lowest, link_row + highest):
+            links.on_link[i] += np.int64(n_queued)
+    n_sent: int = (highest - lowest) * np.int64(n_queued)
+    return n_sent
+
+
+@helper
+def draw_for_each(t: int, w: int, n_new: np.uint64, rule: Rule, walked: Walked) -> None:
+    """Draw for each message that w accepted in round `t` what its relay rule is given, all at once: see `lanes`."""
+    recent, queue, chances, place = walked.recent, walked.queue, walked.chances, walked.memories[w, QUEUED_TO]
+    for i in range(n_new):
+        queue[i] = recent[np.uint64(w), np.uint64(place)]
+        place = place + 1 if place + 1 < recent.shape[1] else 0
+    n_drawn = padded(NO_BITS, n_new, len(chances))
+    for i in range(n_new, n_drawn):
+        queue[i] = 0
+    k0, k1, ttl = rule.stop_k0, rule.stop_k1, rule.ttl - 1
+    for i in range(n_drawn):
+        message = np.uint64(queue[i])
+        origin, made = np.int64(walked.origins[message]), np.int64(walked.rounds[message])
+        chances[i] = inlined_uniform(k0, k1, origin, made, w, ttl - (t - made))
+
+
+@helper
+def settle(t: int, w: int, starts: Int64s, agents: Agents, rule: Rule, walked: Walked, counts: Int64s) -> None:
+    """Ask what becomes of the messages that w accepted in round `t`.
+
+    What is not relayed is marked in the ring, and what is learned is noted in the order in which it counts.
+    """
+    recent, memories, learning, chances = walked.recent, walked.memories, walked.learning, walked.chances
+    decisions, positions, is_random, shift = rule.decision, agents.position, rule.is_random, walked.shift
+    agent, n_places, place, oldest = np.uint64(w), recent.shape[1], memories[w, QUEUED_TO], t - rule.reach + 1
+    n_new = np.uint64(memories[w, ACCEPTED] - walked.accepted[(t - 1) % rule.reach, w])
+    degree = np.int64(starts[w + 1] - starts[w])
+    asked = np.uint64(degree if decisions.shape[2] > 1 else 0)
+    n_learned = n_absorbed = n_stopped = n_relayed = ZERO
+    if is_random:
+        draw_for_each(t, w, n_new, rule, walked)
+    for i in range(n_new):
+        message = np.uint64(recent[agent, np.uint64(place)])
+        arm, made, origin = np.uint64(walked.arms[message]), np.int64(walked.rounds[message]), walked.origins[message]
+        hop, has_arm = t - made, positions[agent, arm] >= 0
+        if is_random:
+            decision = np.int64(random_relay(has_arm, rule.ttl - 1 - hop, degree, chances[i], rule.parameter))
+        else:
+            others, holders = decisions[0, np.uint64(hop), asked], decisions[1, np.uint64(hop), asked]
+            decision = np.int64(holders if has_arm else others)
+        learns = has_arm & ((decision != STOP) | (not rule.stop_before_use))
+        relays = (decision == RELAY) & (hop < rule.ttl - 1)
+        rank = (np.uint64(origin) << shift) + np.uint64(made - oldest)
+        learning[rank // WORDS] |= np.uint64(learns) << rank % WORDS
+        recent[agent, np.uint64(place)] = message if relays else ~message
+        place = place + 1 if place + 1 < n_places else 0
+        n_learned += np.int64(learns)
+        n_absorbed += np.int64(decision == ABSORB)
+        n_stopped += np.int64(decision == STOP)
+        n_relayed += np.int64(relays)
+    counts[fate.DELIVERED] += np.int64(n_new)
+    counts[fate.HEARD] += n_learned
+    counts[fate.ABSORBED] += n_absorbed
+    counts[fate.STOPPED] += n_stopped
+    counts[fate.EXPIRED] += np.int64(n_new) - n_absorbed - n_stopped - n_relayed
+    counts[fate.QUEUED if t == rule.horizon else fate.RELAYED] += n_relayed
+
+
+@helper
+def learn_in_order(
+    t: int,
+    w: int,
+    reach: int,
+    agents: Agents,
+    messages: Messages,
+    walked: Walked,
+    keys: Keys,
+    known: Known,
+    state: State,
+) -> int:
+    """Add what w learned in round `t` to its sums, in ascending (origin, round); how much of it changes nothing."""
     slots, amounts, rewards = messages.slots, messages.amounts, messages.rewards
-    sums, blocks, row = state.sums, state.blocks, t % reach
-    first_learner, learners, next_learner = learned.head, learned.learner, learned.following
-    n_agents, n_stale = len(slots), 0
-    for origin in range(n_agents):
-        if is_set(stop):
-            return n_stale
-        message_row = row
-        for _ in range(reach):
-            message_row += 1
-            if message_row == reach:
-                message_row = 0
-            entry = np.int64(first_learner[message_row * n_agents + origin])
-            while entry >= 0:
-                learner = learners[entry]
-                amount, reward = amounts[origin, message_row], rewards[origin, message_row]
-                if len(known.counts) > 0:
-                    place = known.rows[slots[origin, message_row]] + known.rank[learner]
-                    n_stale += learn_sum(learner, amount, reward, place, known.counts, known.totals, sums)
-                else:
-                    block = block_of(t - (row - message_row) % reach, t, keys)
-                    n_stale += 1 if amount == 0.0 or block < 0 else 0
-                    if block >= 0:
-                        enter(learner, amount, reward, block, sums, blocks)
-                entry = np.int64(next_learner[entry])
+    arms, positions, learning, shift = agents.arms, agents.position, walked.learning, walked.shift
+    sums, blocks, compares = state.sums, state.blocks, len(known.counts) > 0
+    agent, first, n_stale, oldest = np.uint64(w), agents.offsets[w], 0, (t + 1) % reach
+    for word in range(np.uint64(len(learning))):
+        left = learning[word]
+        learning[word] = NO_BITS
+        while left != NO_BITS:
+            rank = word * WORDS + np.uint64(lowest_bit(left))
+            left &= left - ONE
+            origin = rank >> shift
+            age = rank - (origin << shift)
+            later = oldest + np.int64(age)
+            row = np.uint64(later if later < reach else later - reach)
+            slot, amount, reward = slots[origin, row], amounts[origin, row], rewards[origin, row]
+            learner = np.uint64(first + positions[agent, np.uint64(arms[np.uint64(slot)])])
+            if compares:
+                place = known.rows[slot] + known.rank[learner]
+                n_stale += learn_sum(learner, amount, reward, place, known.counts, known.totals, sums)
+            else:
+                block = block_of(t - reach + 1 + np.int64(age), t, keys)
+                n_stale += 1 if amount == 0.0 or block < 0 else 0
+                if block >= 0:
+                    enter(learner, amount, reward, block, sums, blocks)
     return n_stale
 
 
 @kernel
-def walk_rounds(first: int, last: int, chunk: Chunk, arrays: Arrays, walked: Walked) -> int:
-    """Simulate the rounds from `first` to before `last`, a part of the chunk; returns the round that comes next.
-
-    It returns early if a queue, or the list of learners, has no place for one more entry of every agent: before a
-    round, or in the middle of one, between two messages. The next call goes on there, with more place.
-    """
+def walk_rounds(first: int, last: int, chunk: Chunk, arrays: Arrays, walked: Walked) -> None:
+    """Simulate the rounds from `first` to before `last`, a part of the chunk."""
     agents, _, rule, keys, state, known, pulls, messages, counts = arrays
-    ttl, reach, n_agents = rule.ttl, rule.reach, len(agents.every)
-    network, links, faults, cursor = chunk.network, chunk.links, chunk.faults, walked.cursor
-    first_of_chunk, stop, sent = chunk.first, chunk.stop, chunk.sent
-    indices, on_link, position_of, offsets = network.indices, links.on_link, agents.position, agents.offsets
-    ids, accepted, kept_until, picks = walked.ids, walked.accepted, walked.kept_until, walked.picks
-    learned, slots, arms = walked.learned, messages.slots, agents.arms
-    first_learner, learners, next_learner = learned.head, learned.learner, learned.following
-    memory, counts_links, has_outages = ttl * n_agents, len(links.on_link) > 0, faults.up.shape[1] > 0
-    is_faulty = has_faults(faults)
+    n_agents, network, links, faults, stop = len(agents.every), chunk.network, chunk.links, chunk.faults, chunk.stop
+    indices, up = network.indices, faults.up
+    chooses = rule.n_targets > 0 or up.shape[1] > 0 or faults.loss > 0.0
     for t in range(first, last):
-        queue, next_queue = (walked.even, walked.odd) if t % 2 == 0 else (walked.odd, walked.even)
         starts = network.starts[0 if network.is_static else t - network.first_round]
-        step, row = t - first_of_chunk, t % reach
-        if cursor[0] < 0:
-            if queue.n_used[0] + n_agents > len(queue.message):
-                return t
-            begin_walk(t, chunk, agents, rule, keys, state, known, pulls, messages, walked)
+        walked.first[0], walked.first[1] = t % (2 * rule.reach) * (len(walked.arms) // (2 * rule.reach)), t % rule.reach
+        begin_walk(t, chunk, agents, rule, keys, state, known, pulls, messages, walked)
+        n_sent = 0
+        for v in range(n_agents):
             if is_set(stop):
-                return t
-        head, message_of, ttl_of, following = queue.head, queue.message, queue.ttl, queue.following
-        link_row = links.rows[t - links.first_round] if counts_links else 0
-        for v in range(cursor[0], n_agents):
-            entry = cursor[1] if v == cursor[0] else np.int64(head[v])
-            if has_outages and faults.up[t - faults.first_round, v] == 0:
-                entry = -1
-            while entry >= 0:
-                has_place = next_queue.n_used[0] + n_agents <= len(next_queue.message)
-                if is_set(stop) or not has_place or learned.n_used[0] + n_agents > len(learners):
-                    cursor[0], cursor[1] = v, entry
-                    return t
-                message = message_of[entry]
-                hops_left = ttl_of[entry]
-                entry = np.int64(following[entry])
-                origin = message % n_agents
-                made = t - (row - message // n_agents) % reach
-                arm, message_id = arms[slots[origin, message // n_agents]], np.uint64(ids[message])
-                n_receivers = starts[v + 1] - starts[v]
-                if rule.n_targets > 0:
-                    n_receivers = pick_neighbours(
-                        origin, made, v, hops_left, -1, starts[v], starts[v + 1], indices, rule, picks
-                    )
-                counts[fate.SENT] += n_receivers
-                sent[step] += n_receivers
-                for k in range(n_receivers):
-                    place = picks[k] if rule.n_targets > 0 else starts[v] + k
-                    if counts_links:
-                        on_link[link_row + place] += 1
-                    receiver = np.int64(indices[np.uint64(place)])
-                    if is_faulty and not arrives(origin, made, v, receiver, t, faults):
-                        counts[fate.LOST] += 1
-                        continue
-                    n_accepted = accepted[np.uint64(receiver)]
-                    if n_accepted < kept_until[message_id, np.uint64(receiver)]:
-                        continue
-                    accepted[receiver] = n_accepted + 1
-                    kept_until[message_id, receiver] = n_accepted + 1 + memory
-                    counts[fate.DELIVERED] += 1
-                    position = position_of[receiver, arm]
-                    has_arm = position >= 0
-                    degree = starts[receiver + 1] - starts[receiver]
-                    if rule.is_random:
-                        u = uniform(rule.stop_k0, rule.stop_k1, origin, made, receiver, hops_left - 1)
-                        decision = random_relay(has_arm, hops_left - 1, degree, u, rule.parameter)
-                    else:
-                        decision = rule.decision[
-                            1 if has_arm else 0, ttl - hops_left, degree if rule.decision.shape[2] > 1 else 0
-                        ]
-                    if has_arm and not (decision == STOP and rule.stop_before_use):
-                        counts[fate.HEARD] += 1
-                        n_learned = learned.n_used[0]
-                        learners[n_learned] = offsets[receiver] + position
-                        next_learner[n_learned] = first_learner[message]
-                        first_learner[message] = n_learned
-                        learned.n_used[0] = n_learned + 1
-                    if decision == ABSORB:
-                        counts[fate.ABSORBED] += 1
-                    elif decision == STOP:
-                        counts[fate.STOPPED] += 1
-                    elif hops_left <= 1:
-                        counts[fate.EXPIRED] += 1
-                    else:
-                        counts[fate.QUEUED if t == rule.horizon else fate.RELAYED] += 1
-                        push(next_queue, receiver, message, hops_left - 1)
-        cursor[0] = -1
-        counts[fate.STALE] += learn_in_order(t, reach, messages, learned, keys, known, state, stop)
-        if is_set(stop):
-            return t
-    return last
+                return
+            if up.shape[1] > 0 and up[t - faults.first_round, v] == 0:
+                continue
+            n_queued = write_queue(v, walked)
+            if chooses:
+                n_sent += send_chosen(t, v, n_queued, starts, indices, rule, walked, links, faults, counts)
+            else:
+                n_sent += send_to_all(t, v, n_queued, starts, indices, rule, walked, links)
+        counts[fate.SENT] += n_sent
+        chunk.sent[t - chunk.first] = n_sent
+        for w in range(n_agents):
+            if is_set(stop):
+                return
+            settle(t, w, starts, agents, rule, walked, counts)
+            counts[fate.STALE] += learn_in_order(t, w, rule.reach, agents, messages, walked, keys, known, state)
