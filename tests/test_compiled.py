@@ -776,6 +776,8 @@ def test_control_c_stops_a_run_in_the_middle_of_a_round(what, network, run):
     assert out == "stopped\n", error
 
 
+# test_kernel_cache.py compiles a kernel as small as can be there.
+@pytest.mark.slow
 def test_a_machine_without_any_place_for_a_cache_is_no_error():
     process = script(
         """

@@ -17,7 +17,7 @@ from types import FunctionType, ModuleType, SimpleNamespace
 import numba
 import numpy as np
 import pytest
-from numba.core import event
+from numba.core import caching, event
 
 import banditmesh as bm
 from banditmesh.arms import BERNOULLI, GAUSSIAN
@@ -430,11 +430,9 @@ def test_that_the_engine_is_compiled_is_said_once_in_a_process(capsys, monkeypat
     ]
 
 
-# Compiles a kernel of its own when told to, and says how often it had to and what it gave.
+# Two processes compile a kernel when told to, and say what it gave and how often they had to.
 TAKING_TURNS = """
-import sys
-from pathlib import Path
-from numba.core import event
+import os, sys
 from banditmesh.sim.compiled.kernels.compiling import kernel
 import numba.core.compiler
 
@@ -444,9 +442,17 @@ total = kernel(total)
 compiled = []
 compile_extra = numba.core.compiler.compile_extra
 numba.core.compiler.compile_extra = lambda *parts, **more: compiled.append(1) or compile_extra(*parts, **more)
-print("ready", flush=True)
-sys.stdin.readline()
-print(total(10), len(compiled))
+told, tell = os.pipe()
+processes = []
+for _ in range(2):
+    processes.append(os.fork())
+    if not processes[-1]:
+        os.read(told, 1)
+        print(total(10), len(compiled), flush=True)
+        os._exit(0)
+os.write(tell, b"go")
+for process in processes:
+    os.waitpid(process, 0)
 """
 
 
@@ -455,22 +461,9 @@ def test_processes_that_need_a_kernel_at_once_compile_it_once(tmp_path):
         "def total(n):\n    result = 0\n    for i in range(n):\n        result += i\n    return result\n"
     )
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-    both = [
-        subprocess.Popen(
-            [sys.executable, "-c", TAKING_TURNS, str(tmp_path)],
-            env=environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for _ in range(2)
-    ]
-    for process in both:
-        assert process.stdout.readline() == "ready\n"
-    for process in both:
-        process.stdin.write("\n")
-        process.stdin.flush()
-    assert sorted(process.communicate(timeout=60)[0] for process in both) == ["45 0\n", "45 1\n"]
+    command = [sys.executable, "-c", TAKING_TURNS, str(tmp_path)]
+    done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True, timeout=60)
+    assert sorted(done.stdout.splitlines()) == ["45 0", "45 1"]
 
 
 def test_waiting_for_another_thread_is_not_called_compiling(tmp_path, monkeypatch, capsys):
@@ -651,6 +644,14 @@ def test_kernels_of_an_open_folder_are_kept_in_a_private_one_or_not_at_all(tmp_p
     assert not list(opened.rglob("*.kernel"))
     assert len(list(home.rglob("*.kernel"))) == has_home
     assert [path.stat().st_mode & 0o777 for path in home.glob("made/banditmesh/*")] == [0o700] * has_home
+
+
+def test_a_kernel_without_any_place_for_a_cache_is_compiled_all_the_same(monkeypatch):
+    for kind in (caching.CompileResultCacheImpl, caching.CacheImpl):
+        monkeypatch.setattr(kind, "_locator_classes", [])
+    compiled = kernel(three)
+    assert not cache.is_kept(compiled)
+    assert compiled(1) == 4
 
 
 def test_workers_do_not_repeat_the_warning(tmp_path, monkeypatch):

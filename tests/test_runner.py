@@ -140,7 +140,7 @@ def test_killed_and_started_again_the_table_is_the_same(tmp_path):
     n_kept = len(shards(tmp_path / "killed"))
     assert 5 <= n_kept < 100
     kept = {path: path.stat().st_mtime_ns for path in shards(tmp_path / "killed")}
-    continued = bm.run_study(spec, tmp_path / "killed", workers=2)
+    continued = bm.run_study(spec, tmp_path / "killed", workers=1)
     assert all(path.stat().st_mtime_ns == then for path, then in kept.items())
     assert_same(continued, bm.run_study(spec, tmp_path / "whole", workers=1))
 
@@ -175,7 +175,7 @@ def _is_running(pid):
 
 
 def test_ctrl_c_is_one_line_and_can_be_continued(tmp_path):
-    (tmp_path / "study.toml").write_text(SPEC.replace("replicates = 2", "replicates = 100"))
+    (tmp_path / "study.toml").write_text(SPEC.replace("replicates = 2", "replicates = 30"))
     command = [COMMAND, "run", tmp_path / "study.toml", "--workers", "2", "--out", tmp_path / "out"]
     process = subprocess.Popen(
         command,
