@@ -94,7 +94,8 @@ def mesh_up():
 
 def save(pictures, path) -> None:
     """Write frames as a GIF of few colours that begins again at its end."""
-    images = [Image.open(io.BytesIO(one)).convert("RGB").quantize(48, dither=Image.Dither.NONE) for one in pictures]
+    whole = [Image.open(io.BytesIO(one)).convert("RGB") for one in pictures]
+    images = [one.quantize(96, kmeans=1, dither=Image.Dither.NONE) for one in whole]
     stays = [STAY] * (len(images) - 1) + [LAST]
     images[0].save(path, save_all=True, append_images=images[1:], duration=stays, loop=0)
     print(f"{path.name}: {path.stat().st_size // 1024} KiB")

@@ -26,8 +26,9 @@ IMAGES = Path(__file__).parent / "images" / "page"
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "live"))
 #: Name -> width of the window, and whether it is dark.
 LOOKS = {"wide": (1280, False), "narrow": (400, False), "dark": (1280, True)}
-#: Few colours make small files.
+#: Few colours make small files, and what is far below is much like what is above it.
 COLOURS = 256
+HEIGHT = 1600
 SMALL = {"network.name": "er", "network.n": "40", "network.p": "0.08", "network.seed": "3"}
 SMALL |= {"arms.law": "gaussian", "arms.n_arms": "20", "arms.per_agent": "6", "arms.seed": "0"}
 LAB = {**SMALL, "protocols": "fwa(4), flooding(4), irs, none", "horizon": "300", "replicates": "5"}
@@ -162,7 +163,8 @@ def mesh(folder):
 def save(picture: bytes, path: Path) -> None:
     """Write a picture with few colours."""
     with Image.open(io.BytesIO(picture)) as image:
-        few = image.convert("RGB").quantize(COLOURS, kmeans=1, dither=Image.Dither.NONE)
+        top = image.crop((0, 0, image.width, min(image.height, HEIGHT)))
+        few = top.convert("RGB").quantize(COLOURS, kmeans=1, dither=Image.Dither.NONE)
         few.save(path, optimize=True)
     print(f"{path.name}: {path.stat().st_size // 1024} KiB")
 

@@ -676,19 +676,19 @@ def test_animation_without_a_path_is_shown_in_a_notebook_and_can_be_saved(tmp_pa
 def test_gif_has_a_frame_for_each_hop_and_at_most_as_many_as_fit(tmp_path, monkeypatch):
     from PIL import Image
 
-    monkeypatch.setattr(pictures, "MAX_FRAMES", 20)
-
+    monkeypatch.setattr(pictures, "MAX_FRAMES", 6)
     problem = held(nx.path_graph(3), {0, 2})
     bm.animate([bm.follow(problem, p, 0, "red") for p in ("fwa(2)", "flooding(2)")], tmp_path / "message.gif")
     with Image.open(tmp_path / "message.gif") as picture:
         assert (picture.n_frames, picture.info["loop"]) == (3, 0)
-    bm.animate(bm.Simulation(problem, "fwa(2)", horizon=25, seed=0), tmp_path / "run.gif")
+    bm.animate(bm.Simulation(problem, "fwa(2)", horizon=70, seed=0), tmp_path / "run.gif")
     with Image.open(tmp_path / "run.gif") as picture:
         # Pillow joins frames that look the same.
-        assert 5 < picture.n_frames <= 20
+        assert 3 < picture.n_frames <= 6
 
 
-def test_svg_shows_one_frame_after_the_other(page, tmp_path):
+def test_svg_shows_one_frame_after_the_other(page, tmp_path, monkeypatch):
+    monkeypatch.setattr(pictures, "MAX_DRAWN_FRAMES", 5)
     problem = held(nx.path_graph(3), {0, 2})
     result = bm.simulate(problem, "fwa(2)", horizon=40, seed=0, link_traffic=True, agents=True, engine="reference")
     Animation(load_document(problem, result)).save(tmp_path / "run.svg")
@@ -696,16 +696,16 @@ def test_svg_shows_one_frame_after_the_other(page, tmp_path):
     visible = """(ms) => { for (const one of document.getAnimations()) { one.pause(); one.currentTime = ms; }
         const frames = [...document.querySelectorAll(".frame")];
         return frames.map((one) => getComputedStyle(one).visibility === "visible"); }"""
-    stays = [120] * 29 + [2500]
-    for number in (0, 1, 29):
-        assert page.evaluate(visible, sum(stays[:number]) + 1) == [one == number for one in range(30)]
+    stays = [120] * 4 + [2500]
+    for number in (0, 1, 4):
+        assert page.evaluate(visible, sum(stays[:number]) + 1) == [one == number for one in range(5)]
     assert page.evaluate(visible, sum(stays) + 1)[0]
     # Names within frames do not meet.
     names = page.evaluate("[...document.querySelectorAll('[id]')].map((one) => one.id)")
     assert len(names) == len(set(names)) > 0
     page.emulate_media(reduced_motion="reduce")
     page.reload()
-    assert page.evaluate(visible, 0) == [False] * 29 + [True]
+    assert page.evaluate(visible, 0) == [False] * 4 + [True]
 
 
 def test_file_within_another_page_plays_by_itself_again_and_again(page, tmp_path):

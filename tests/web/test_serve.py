@@ -16,8 +16,9 @@ from banditmesh.errors import InputError, MissingExtraError
 from banditmesh.web.server import serve
 
 
-def run(*arguments):
-    return subprocess.run([*PROGRAM, "serve", *arguments], capture_output=True, text=True, timeout=60)
+def refused(*arguments):
+    """What it says instead of starting."""
+    return str(CliRunner().invoke(cli, ["serve", "--no-open", *arguments], obj={}).exception)
 
 
 def test_help_has_examples():
@@ -39,19 +40,14 @@ def test_nodes_may_be_killed_on_loopback_and_with_a_token_only(host, token):
 
 
 def test_mesh_must_be_addresses_of_sidecars():
-    done = run("--mesh", "ftp://127.0.0.1")
-    assert done.returncode == 2
-    assert done.stderr == (
-        "banditmesh: --mesh: url must be http://HOST:PORT or the path of a Unix socket, got 'ftp://127.0.0.1'\n"
-    )
+    said = "--mesh: url must be http://HOST:PORT or the path of a Unix socket, got 'ftp://127.0.0.1'"
+    assert refused("--mesh", "ftp://127.0.0.1") == said
 
 
 def test_other_addresses_need_a_token():
-    done = run("--host", "0.0.0.0")
-    assert done.returncode == 2
-    assert done.stderr == (
-        "banditmesh: --host and --port must be loopback without a token, got 0.0.0.0:8470; give --token-file as well, "
-        "or leave --host out\n"
+    assert refused("--host", "0.0.0.0") == (
+        "--host and --port must be loopback without a token, got 0.0.0.0:8470; give --token-file as well, "
+        "or leave --host out"
     )
 
 
