@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from numba.core import event
 
 import banditmesh as bm
 from banditmesh.sim import engine, reference, support
@@ -416,8 +417,13 @@ def test_a_rule_that_does_not_compile_falls_back_to_the_reference(monkeypatch):
     monkeypatch.setattr(engine, "SHORT_RUN", 0.0)
     problem = bm.Problem.paper("er", seed=0)
     assert bm.simulate(problem, Sneaky(2), horizon=3, seed=0).engine == "reference"
-    with pytest.raises(bm.errors.UnsupportedError, match=r"'sneaky' .*does not compile"):
+    # It is not tried again.
+    with (
+        event.install_recorder("numba:compile") as heard,
+        pytest.raises(bm.errors.UnsupportedError, match=r"'sneaky' .*does not compile"),
+    ):
         bm.simulate(problem, Sneaky(2), horizon=3, seed=0, engine="compiled")
+    assert not heard.buffer
 
 
 class Lazy(bm.Policy):

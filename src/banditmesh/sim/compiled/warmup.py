@@ -42,6 +42,8 @@ DIFFERS: Final = "gives other numbers compiled than in Python"
 #: How many rounds the small run lasts.
 _HORIZON: Final = 24
 _ready: set[Any] = set()
+#: By kind of run, why its kernels do not compile: they are not tried again.
+_failed: dict[Any, str] = {}
 #: What has been said in this process, and of which kernels if they are of a user's own rules.
 _said: set[tuple[str, Kernels | None]] = set()
 _DURATION: Final = "this takes about ten seconds ..."
@@ -56,6 +58,8 @@ def prepare(run: Run) -> str | None:
     if _kind(run) in _ready:
         return None
     rules = f"the index of {run.policies[0].name!r}, the relay rule of {run.protocol.name!r} or the emission"
+    if _kind(run) in _failed:
+        return f"{rules} {run.protocol.emission.name!r} does not compile ({_failed[_kind(run)]})"
     try:
         # Numba makes millions of objects, and looking for garbage among them took a tenth of the time.
         with RARELY, announced(run):
@@ -65,8 +69,8 @@ def prepare(run: Run) -> str | None:
                 distrust(compiled.rules_of(run))
                 equal = equals_reference(run)
     except NumbaError as error:
-        cause = " ".join(str(error).split())
-        return f"{rules} {run.protocol.emission.name!r} does not compile ({cause[:200]})"
+        _failed[_kind(run)] = " ".join(str(error).split())[:200]
+        return prepare(run)
     if not equal:
         return Differs(f"{rules} {run.protocol.emission.name!r} {DIFFERS}")
     _ready.add(_kind(run))
