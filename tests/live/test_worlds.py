@@ -48,7 +48,7 @@ def test_promises_hold_whatever_happens_many_times(first):
         live_through(seed)
 
 
-@pytest.mark.parametrize("first", mostly_slow(range(0, 100, 25), quick=75))
+@pytest.mark.parametrize("first", mostly_slow(range(0, 100, 25), quick=50))
 def test_promises_hold_whatever_members_do_where_statistics_are_signed(first):
     for seed in range(first, first + 25):
         live_through(seed, n_events=25, is_signed=True)
