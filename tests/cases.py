@@ -4,9 +4,15 @@ from dataclasses import replace
 
 import networkx as nx
 import numpy as np
+from hypothesis import settings
 from hypothesis import strategies as st
 
 import banditmesh as bm
+
+
+def examples(number):
+    """How many examples to look at: this number by `make test-slow`, half as many by `make test`."""
+    return number * settings.default.max_examples // 100
 
 
 def gaussian_arms(n_arms):

@@ -22,7 +22,7 @@ from numba.core import event
 import banditmesh as bm
 from banditmesh.sim import engine, reference, support
 from banditmesh.sim.compiled import crew, kernels, packing, plans, quiet, replicates
-from cases import dynamic_networks, emitting_protocols, graphs, normal_tape, problems
+from cases import dynamic_networks, emitting_protocols, examples, graphs, normal_tape, problems
 
 HORIZON = 12
 all_problems = problems(st.one_of(graphs(max_agents=8), dynamic_networks(HORIZON)))
@@ -44,7 +44,7 @@ def assert_equal(compiled, reference):
     assert (compiled.engine, reference.engine) == ("compiled", "reference")
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(
     all_problems,
     emitting_protocols(),

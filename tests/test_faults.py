@@ -19,7 +19,17 @@ from banditmesh.core import Agent
 from banditmesh.draws import CORRUPT, DELAY, LOSS, NOISE, Draws, normal_quantile
 from banditmesh.errors import InputError
 from banditmesh.faults import is_up
-from cases import common_arms, dynamic_networks, gaussian_arms, graphs, normal_tape, private_arms, problems, totals
+from cases import (
+    common_arms,
+    dynamic_networks,
+    examples,
+    gaussian_arms,
+    graphs,
+    normal_tape,
+    private_arms,
+    problems,
+    totals,
+)
 from faulty import Faulty, presence
 
 HORIZON = 12
@@ -531,7 +541,7 @@ class Watched:
 relaying = st.sampled_from([bm.IRS(), bm.Flooding(3), bm.FwA(2), bm.Gossip(3), bm.ProbabilisticFlooding(3)])
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(all_problems, relaying, faults(corrupted=False))
 def test_an_agent_has_an_observation_at_most_once_whatever_goes_wrong(problem, protocol, faults):
     watched = Watched(problem, protocol, faults)
@@ -548,7 +558,7 @@ def test_an_agent_has_an_observation_at_most_once_whatever_goes_wrong(problem, p
             assert all(n <= watched.result.pulls[0, origin, arm] for origin, n in per_origin.items())
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(all_problems, relaying, st.sampled_from([0.0, 0.5, 2.0]), faults(corrupted=False))
 def test_an_agent_knows_no_more_of_an_origin_than_it_ever_sent(problem, protocol, factor, faults):
     protocol = dataclasses.replace(protocol, emission=bm.Growth(factor))

@@ -19,6 +19,7 @@ from banditmesh.theory import concentration, shared_covers
 from banditmesh.theory.delivery import Flow, Shares, best_paths
 from banditmesh.theory.domination import dominated
 from banditmesh.theory.lonely import lonely_lower
+from cases import examples
 
 
 def gaussian(*means, sigma=0.5):
@@ -197,7 +198,7 @@ def test_losses_leave_less_of_the_bound_and_no_clique_theorem():
 
 
 @given(st.integers(0, 100_000), st.integers(1, 6), st.integers(1, 5), st.floats(0.2, 1.0), st.integers(0, 9))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 def test_members_of_a_group_pull_no_more_than_the_lemma_allows(seed, n, most_delay, kappa, slack):
     """Lemma A* of docs/theory/delivery.md, for any pulls and any deliveries that keep the promise."""
     rng = np.random.default_rng(seed)

@@ -18,6 +18,7 @@ from banditmesh.theory.cliques import neighbour_masks
 from banditmesh.theory.delivery import Flow, Shares
 from banditmesh.theory.independent import IndependentSets, clique_bound
 from banditmesh.theory.ucb_lower import ucb_lower
+from cases import examples
 
 
 def gaussian(*means, sigma=0.5):
@@ -80,7 +81,7 @@ def test_a_long_path_is_solved():
 
 
 @given(st.integers(0, 100_000), st.integers(1, 6), st.floats(0.25, 1.0), st.integers(1, 4), st.integers(0, 4))
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120))
 def test_agents_pull_no_more_than_the_lemma_allows(seed, n, kappa, most_delay, slack):
     """Lemma D of docs/theory/independent.md, for any pulls and any deliveries that keep the promise."""
     rng = np.random.default_rng(seed)

@@ -8,10 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from banditmesh import theory
+from cases import examples
 
 
 @given(st.integers(0, 100_000), st.integers(1, 6), st.integers(1, 4), st.floats(0.05, 1.0))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 def test_members_of_a_clique_pull_no_more_than_the_lemma_allows(seed, n, ttl, laziness):
     """Lemma A of docs/theory/upper-bound.md, for any pulls at all: it is about counting, not about policies."""
     rng = np.random.default_rng(seed)
@@ -38,7 +39,7 @@ def test_members_of_a_clique_pull_no_more_than_the_lemma_allows(seed, n, ttl, la
 
 
 @given(st.lists(st.floats(0.01, 1.0), min_size=1, max_size=8), st.floats(0.1, 50.0))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 def test_summing_by_parts_costs_no_more_than_the_extreme_gaps(gaps, scale):
     gaps = np.sort(gaps)[::-1]
     needed = scale / gaps**2

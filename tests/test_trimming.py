@@ -15,6 +15,7 @@ from banditmesh.core.trimming import believed
 from banditmesh.errors import InputError, UnsupportedError
 from banditmesh.studies.case import case_of
 from banditmesh.studies.reading import parse_spec
+from cases import examples
 
 GROWTH = bm.Growth(0.25)
 
@@ -86,7 +87,7 @@ counts = st.integers(1, 12) | st.sampled_from([100, 5000])
 statistics = st.builds(lambda count, tenths: (count, count * tenths / 8), counts, st.integers(-40, 40))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 @given(
     own=st.just((0, 0.0)) | statistics,
     others=st.lists(statistics, max_size=14),
@@ -97,7 +98,7 @@ def test_the_rule_is_its_definition(own, others, f, sigma):
     assert believed(own, others, f, sigma) == expected(own, others, f, sigma)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100))
 @given(
     honest=st.lists(st.integers(1, 30), min_size=9, max_size=14),
     claims=st.lists(st.integers(1, 10**9), min_size=2, max_size=2),
