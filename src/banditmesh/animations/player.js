@@ -371,7 +371,9 @@
       const margin = n > 40 ? 24 : 36;
       this.height = Math.round(clip(flat * (this.width - 2 * margin) + 2 * margin, 130, most));
       const scale = Math.min((this.width - 2 * margin) / Math.max(x1 - x0, 1e-9), (this.height - 2 * margin) / Math.max(y1 - y0, 1e-9));
-      this.r = clip(0.4 * scale * this.gap(), network.sizes ? 6 : 2, network.sizes || n <= 30 ? 18 : 13);
+      const near = scale * this.gap();
+      // Large where there is room for it: between agents it must be seen what goes where.
+      this.r = network.sizes ? clip(0.4 * near, 6, 18) : Math.max(clip(0.4 * near, 2, 13), Math.min(18, 0.2 * near));
       this.x = network.x.map((x) => this.width / 2 + (n > 1 ? scale * (x - (x0 + x1) / 2) : 0));
       this.y = network.y.map((y) => this.height / 2 + (n > 1 ? scale * (y - (y0 + y1) / 2) : 0));
       const average = network.sizes && network.sizes.reduce((a, b) => a + b, 0) / n;
