@@ -1,8 +1,9 @@
 """Three node processes with all that products ask for, for ten minutes or as long as BANDITMESH_SOAK_SECONDS says.
 
-Two bandits, one of them in segments, half-lives, lapses, exploration and decision logs, while nodes are killed and come
-back. In the end all of them know the same of every arm, each choice that a process lived to write counts once, as a
-reward or as silence, and the node that ran all the time has not grown.
+Two bandits, one of them in segments and with arms that come and go, half-lives, lapses, priors, exploration, decision
+logs and signed statistics, while nodes are killed and come back. In the end all of them know the same of every arm,
+each choice that a process lived to write counts once, as a reward or as silence, and the node that ran all the time has
+not grown.
 """
 
 import json
@@ -16,6 +17,7 @@ import pytest
 from processes import NodeProcess, wait_until
 
 from banditmesh.errors import InputError, SidecarError
+from banditmesh.live.transport import keys
 
 SECONDS = float(os.environ.get("BANDITMESH_SOAK_SECONDS", "600"))
 LIFETIME = 10.0
@@ -34,12 +36,16 @@ name = "klucb"
 [[bandits]]
 name = "ads"
 segments = ["de", "fr"]
+new_arms = true
 memory = "discount(half_life = 900)"
 lapse_reward = 0.0
 policy = "klucb"
+patience = 2.0
 arms = [{coins}]
 """
-COINS = ", ".join(f'{{ name = "{one}", law = "bernoulli", reward_range = [0, 1] }}' for one in ("short", "long"))
+COIN = '{{ name = "{}", law = "bernoulli", reward_range = [0, 1], prior = {{ count = 20, mean = 0.3 }} }}'
+NEW = ("new 0", "new 1", "new 2")
+COINS = ", ".join(COIN.format(one) for one in ("short", "long"))
 
 
 def agents_of(state):
@@ -56,14 +62,14 @@ def agents_of(state):
 @pytest.mark.slow
 def test_everything_at_once_for_a_long_time(tmp_path):
     rng, more = random.Random(0), MORE.format(lifetime=LIFETIME, coins=COINS)
-    steady = NodeProcess(tmp_path / "b", "b", protocol="flooding(4)+growth(0.25)", more=more)
+    keys.init(tmp_path / "authority", "shop")
+    files = {name: keys.issue(tmp_path / "authority", name, tmp_path) for name in "abc"}
+    settings = {"protocol": "flooding(4)+growth(0.25)", "more": more}
+    steady = NodeProcess(tmp_path / "b", "b", keys=files["b"], **settings)
     seen, memory = Counter(), []
     with steady:
         others = [
-            NodeProcess(
-                tmp_path / n, n, neighbours={"b": steady.address}, protocol="flooding(4)+growth(0.25)", more=more
-            )
-            for n in "ac"
+            NodeProcess(tmp_path / n, n, neighbours={"b": steady.address}, keys=files[n], **settings) for n in "ac"
         ]
         with others[0], others[1], ExitStack() as stack:
             nodes = [steady, *others]
@@ -76,6 +82,13 @@ def test_everything_at_once_for_a_long_time(tmp_path):
                 node = rng.choice(nodes)
                 try:
                     where = {"bandit": "ads", "segment": rng.choice(["de", "fr"])} if rng.random() < 0.5 else {}
+                    if where and rng.random() < 0.1:
+                        where["among"] = ["short", rng.choice(NEW)]
+                    if rng.random() < 0.02:
+                        arms = [arm["name"] for one in clients[node].state()["agents"] for arm in one["arms"]]
+                        if gone := next((arm for arm in NEW if arm in arms), None):
+                            clients[node].remove_arm(gone, bandit="ads")
+                            seen["arms removed"] += 1
                     waiting.append((node, clients[node].choose(**where)))
                     seen["choices"] += 1
                     if rng.random() < 0.8:
@@ -97,6 +110,8 @@ def test_everything_at_once_for_a_long_time(tmp_path):
                     memory.append(steady.memory())
                 time.sleep(0.01)
             memory.append(steady.memory())
+            for client in clients.values():
+                client.choose(["short", *NEW], bandit="ads")
             # Everything that is open lapses.
             wait_until(lambda: all(not n_open(client.state()) for client in clients.values()))
             for client in clients.values():
