@@ -8,6 +8,7 @@ import pytest
 
 import banditmesh as bm
 from banditmesh.cli import main
+from banditmesh.core.trimming import believed
 from banditmesh.errors import FileError, InputError, UnsupportedError
 from banditmesh.faults import Lie
 
@@ -90,6 +91,40 @@ def test_a_liar_plays_along_with_its_lie_and_others_see_their_own_rewards():
     assert np.array_equal(result.pulls[0, 0], honest.pulls[0, 0])
 
 
+def believed_of(result, origin, t, trim):
+    """By arm: whether what an origin had told by the end of a round is believed with all that others had told."""
+    told = {}
+    for event in result.trace:
+        if event.round <= t and event.receiver != event.origin:
+            told[event.arm, event.origin] = event.n_pulls, event.reward
+    found = {}
+    for arm in {arm for arm, _ in told}:
+        known = {one: value for (of, one), value in told.items() if of == arm}
+        if origin in known:
+            parts = believed((0, 0.0), list(known.values()), trim, 0.5)
+            found[arm] = dict(zip(known, parts, strict=True))[origin]
+    return found
+
+
+def test_plausible_lies_reverse_the_order_of_arms_and_are_believed():
+    problem = bm.Problem(nx.complete_graph(12), [range(4)] * 12, GAUSSIAN)
+    settings = {"horizon": 150, "trim": 1, "trace": True}
+    emission = bm.Growth(0.1)
+    results = {
+        lie: run(problem, bm.IRS(emission=emission), {3: lie}, **settings) for lie in ("plausible", "constant(value=9)")
+    }
+    told = told_by(results["plausible"], 3)
+    assert all(min(told[arm]) > MEANS[arm] for arm in (0, 1))
+    assert all(max(told[arm]) < MEANS[arm] for arm in (2, 3))
+    # Some of what it told is believed at any time, until others know more of the arm; 9 never is.
+    by_round = {lie: [believed_of(result, 3, t, 1) for t in (25, 50, 75, 100)] for lie, result in results.items()}
+    assert all(any(found.values()) for found in by_round["plausible"])
+    assert not any(any(found.values()) for found in by_round["constant(value=9)"])
+    # The more others have told, the less can be told.
+    means = [one.reward / one.n_pulls for one in results["plausible"].trace if (one.origin, one.arm) == (3, 0)]
+    assert MEANS[0] < means[-1] < 1.1 < means[0] == 2.4
+
+
 @pytest.mark.parametrize("emission", [bm.Growth(0.5), bm.Growth(0.5, echoes=1), bm.Contested()])
 def test_a_claim_is_the_count_of_statistics_alone(emission):
     result = run(path(3), bm.Flooding(2, emission=emission), {0: "worst-is-best(claim=1000)"}, trace=True)
@@ -136,7 +171,7 @@ def test_what_others_made_is_relayed_as_it_came():
 @pytest.mark.parametrize("protocol", PROTOCOLS, ids=str)
 def test_regret_of_liars_is_left_out_and_shown_apart(protocol, rules):
     problem = path(4)
-    result = run(problem, protocol, {2: "worst-is-best(claim=50)", 0: "noise"}, rules=rules, agents=True)
+    result = run(problem, protocol, {2: "plausible(claim=50)", 0: "noise"}, rules=rules, agents=True)
     assert result.liars == [0, 2]
     of_agents = np.nansum(np.where(result.pulls > 0, result.pulls * problem.gaps, 0.0), axis=2)
     assert np.allclose(result.liar_regret, of_agents[:, [0, 2]])
@@ -149,7 +184,7 @@ def test_regret_of_liars_is_left_out_and_shown_apart(protocol, rules):
         horizon=12,
         seed=0,
         rules=rules,
-        faults=bm.Faults(liars={2: "worst-is-best(claim=50)", 0: "noise"}),
+        faults=bm.Faults(liars={2: "plausible(claim=50)", 0: "noise"}),
     )
     assert sum(simulation.step().regret for _ in range(12)) == pytest.approx(result.regret[0, -1])
 
@@ -195,7 +230,10 @@ def test_lies_are_values_that_can_be_written_and_read():
     [
         ({9: "noise"}, "liars must name agents of the problem, each once, got 9"),
         ({0: "noise", "0": "noise"}, "liars must name agents of the problem, each once, got '0'"),
-        ({0: "nose"}, "liars must be one of worst-is-best, noise, constant; got 'nose'; did you mean 'noise'"),
+        (
+            {0: "nose"},
+            "liars must be one of worst-is-best, plausible, noise, constant; got 'nose'; did you mean 'noise'",
+        ),
         ({0: "noise(value=1)"}, "'noise' takes claim, each once and as in claim=100, got 'value=1'"),
         ({0: "noise(3)"}, "'noise' takes claim, each once and as in claim=100, got '3'"),
         ({0: "noise(claim=x)"}, "claim of 'noise' must be a finite number, got 'x'"),

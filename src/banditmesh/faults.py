@@ -21,7 +21,8 @@ from .errors import InputError
 
 KINDS: Final = ("gaussian", "zero", "heavy")
 WORST: Final = "worst-is-best"
-LIES: Final = (WORST, "noise", "constant")
+PLAUSIBLE: Final = "plausible"
+LIES: Final = (WORST, PLAUSIBLE, "noise", "constant")
 #: The most rewards that a liar may claim to have of an arm.
 MAX_CLAIM: Final = 10**15
 #: Sums of noise on a larger scale might not be finite.
@@ -136,8 +137,9 @@ class Lie:
     ----------
     kind : str
         "worst-is-best": the worse half of its arms pays the most that it may claim, and of the others it tells the
-        truth. "noise": every pull pays something drawn uniformly between the least and the most that it may claim.
-        "constant": all arms pay the same.
+        truth. "plausible": the worse half of its arms pays as much, and the better half as little, as tested merging
+        would still believe, by what the liar has heard. "noise": every pull pays something drawn uniformly between the
+        least and the most that it may claim. "constant": all arms pay the same.
     claim : int or None
         The least number of pulls that it claims of an arm that it lies about, where counts are sent; None for the
         true number.
@@ -213,9 +215,9 @@ class Faults:
         The most messages that a link carries in one direction and round. A sender sends its newest message first;
         messages beyond the cap are dropped, and do not count as sent.
     liars : mapping from agent to str
-        Agents that tell other rewards than they got, and how: "worst-is-best", "noise" or "constant", with parameters
-        as in "worst-is-best(claim=1e6)". Kept as pairs of an agent and a `Lie`. They play along with their lies, and
-        their regret is left out of sums, see `Result.liar_regret`.
+        Agents that tell other rewards than they got, and how: "worst-is-best", "plausible", "noise" or "constant", with
+        parameters as in "worst-is-best(claim=1e6)". Kept as pairs of an agent and a `Lie`. They play along with their
+        lies, and their regret is left out of sums, see `Result.liar_regret`.
     reward_delay : int, str or mapping
         How many rounds after its pull a reward is observed, and may be sent: a number, or a law such as
         "geometric(10)", "uniform(1, 20)", "never", or "never(500)" for pulls in round 500 or later. A mapping from arms

@@ -47,16 +47,7 @@ def believed(own: tuple[Any, float], others: Sequence[tuple[Any, float]], f: int
     >>> believed((10, 5.0), [(10, 4.0), (12, 6.0), (9, 5.0), (11, 5.0), (10, 6.0), (10**6, 9e6)], f=1, sigma=0.5)
     [10, 12, 9, 11, 10, 0]
     """
-    n_own, own_total = own
-    counts = sorted((count for count, _ in others), reverse=True)
-    cap = max(n_own, counts[f]) if len(counts) > f else n_own
-    whole = n_own + sum(min(count, cap) for count in counts)
-    if len(others) <= 2 * f or whole < 4 * f * cap:
-        cap, n, centre = n_own, n_own, own_total / n_own if n_own else 0.0
-    else:
-        n = max(n_own, whole - 2 * f * cap)
-        means = [(total / count, min(count, cap)) for count, total in others]
-        centre = _median([*means, (own_total / n_own, n_own)] if n_own else means, whole)
+    cap, n, centre = centre_of(own, others, f)
     if not cap:
         return [0] * len(others)
     width = 1.0 / math.sqrt(max(n, 1))
@@ -66,6 +57,25 @@ def believed(own: tuple[Any, float], others: Sequence[tuple[Any, float]], f: int
         else 0
         for count, total in others
     ]
+
+
+def centre_of(own: tuple[Any, float], others: Sequence[tuple[Any, float]], f: int) -> tuple[Any, Any, float]:
+    """What others are tested against: C, which caps their counts, N and the centre.
+
+    Examples
+    --------
+    >>> centre_of((10, 5.0), [(10, 4.0), (12, 6.0), (9, 5.0), (11, 5.0), (10, 6.0), (10**6, 9e6)], f=1)
+    (12, 40, 0.5)
+    """
+    n_own, own_total = own
+    counts = sorted((count for count, _ in others), reverse=True)
+    cap = max(n_own, counts[f]) if len(counts) > f else n_own
+    whole = n_own + sum(min(count, cap) for count in counts)
+    if len(others) <= 2 * f or whole < 4 * f * cap:
+        return n_own, n_own, own_total / n_own if n_own else 0.0
+    means = [(total / count, min(count, cap)) for count, total in others]
+    centre = _median([*means, (own_total / n_own, n_own)] if n_own else means, whole)
+    return cap, max(n_own, whole - 2 * f * cap), centre
 
 
 def merged(

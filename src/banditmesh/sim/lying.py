@@ -6,10 +6,17 @@ changes what it sends: the count of a statistic of its own becomes at least that
 others, and what it merges of theirs along a tree, it passes on as it came. It knows the arms' true means. The most that
 it may claim of a Gaussian arm is the best mean of all arms plus 3 sigma, the least the worst mean minus 3 sigma; of
 other laws these are the ends of what they pay.
+
+A plausible liar keeps, within these ends, the mean that it tells of an arm at the edge of what tested merging believes:
+away from the centre by as much as its count and N allow. Centre and N it works out as others do, from the statistics
+that it has heard and its own true one, for as many liars as agents are to withstand or, if they withstand none, as
+there are. Where these are too few, since others go by their own means then, they are the arm's mean and the largest
+count that it has heard or, where single observations are sent, the number of those.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -19,9 +26,10 @@ from .. import checks
 from ..arms import GAUSSIAN
 from ..arms.base import ENDS, reward_of
 from ..core import Agent, Copy, Message, Parcel
+from ..core.trimming import WIDTH, centre_of
 from ..draws import LIE, Draws
 from ..errors import InputError
-from ..faults import WORST, Faults, Lie
+from ..faults import PLAUSIBLE, WORST, Faults, Lie
 from ..problem import Problem
 from .run import Run
 
@@ -85,6 +93,8 @@ class Liars:
         least, most = self._ends(t, arm)
         if lie.kind == WORST:
             return most
+        if lie.kind == PLAUSIBLE:
+            return min(max(self._at_the_edge(t, agent, position, (most - least) / 2), least), most)
         if lie.kind == "constant":
             return least + (most - least) / 2 if lie.value is None else lie.value
         return least + (most - least) * self._draws.uniform(LIE, agent.name, t)
@@ -111,10 +121,33 @@ class Liars:
         n_more = least - own
         return message._replace(n_pulls=message.n_pulls + n_more, total=message.total + n_more * (total / own))
 
+    def _at_the_edge(self, t: int, agent: Agent, position: int, half_range: float) -> float:
+        """The reward after which the mean that a plausible liar tells of an arm is just believed."""
+        arm: Any = agent.arms.names[position]
+        recall, unit = agent.recall, self._run.memory.unit_in(t)
+        mean, sigma = float(self._run.means_in(self._replicate, t)[arm]), float(self._run.problem.sigmas[arm])
+        own, total = recall.own_weight[position] / unit, recall.own_total[position] / unit
+        heard = [
+            (known[0] / unit, known[1] / unit)
+            for (name, one), known in recall.known.items()
+            if one == arm and name != agent.name and known[0]
+        ]
+        n, f = own + 1, self._run.trim or len(self._run.liars)
+        _, n_centre, centre = centre_of((0, 0.0), [*heard, (n, n * mean)], f)
+        if not n_centre:
+            pooled = recall.estimates.count[position] - own
+            n_centre, centre = max((count for count, _ in heard), default=pooled), mean
+        width = 1.0 / math.sqrt(max(n, 1)) + 1.0 / math.sqrt(max(n_centre, 1))
+        shift = WIDTH * (half_range if math.isnan(sigma) else sigma) * width
+        edge = centre + (shift if self._is_worse(t, agent.name, arm) else -shift)
+        return float(edge * n - total)
+
     def _is_told(self, t: int, lie: Lie, number: int, arm: Any) -> bool:
         """Whether a liar lies about an arm at all."""
-        if lie.kind != WORST:
-            return True
+        return lie.kind != WORST or self._is_worse(t, number, arm)
+
+    def _is_worse(self, t: int, number: int, arm: Any) -> bool:
+        """Whether an arm is of the worse half of an agent's arms."""
         held = self._run.problem.arm_set(number)
         means = self._run.means_in(self._replicate, t)[held]
         return bool(arm in held[np.argsort(means, kind="stable")][: max(1, len(held) // 2)])
