@@ -207,13 +207,17 @@ def agent_of(counts, totals, sigmas, laws, draws):
     scores = np.zeros((N_SCORES, room_for(n)))
     scores[DRAWS, :n] = draws
     sums = np.stack([counts, totals], axis=1)
-    agents = dict.fromkeys(Agents._fields, empty) | {
+    agents = dict.fromkeys(Agents.__dataclass_fields__, empty) | {
         "arms": np.arange(n, dtype=np.int32),
         "sigmas": np.asarray(sigmas),
         "law_code": np.asarray(laws),
         "widths": widths_of(bm.ThompsonSampling.index, np.asarray(sigmas), np.asarray(laws)),
     }
-    state = dict.fromkeys(State._fields, empty) | {"sums": sums, "pairs": sums.reshape(-1), "scores": scores}
+    state = dict.fromkeys(State.__dataclass_fields__, empty) | {
+        "sums": sums,
+        "pairs": sums.reshape(-1),
+        "scores": scores,
+    }
     state["now"] = np.ones(4)
     return Agents(**agents), State(**state)
 

@@ -5,6 +5,7 @@ Which agents are up depends on draws alone, so it can be told ahead of them, as 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -49,7 +50,7 @@ class OutageWindow:
     def window(self, first: int, last: int) -> FaultRows:
         """The rounds from `first` to `last`, or to the horizon if that is earlier."""
         if self._outages is None:
-            return no_faults()._replace(loss=self._loss, loss_k0=self._loss_key[0], loss_k1=self._loss_key[1])
+            return replace(no_faults(), loss=self._loss, loss_k0=self._loss_key[0], loss_k1=self._loss_key[1])
         self._slide(first - 1, min(last, self._horizon))
         up = self._rows[1:]
         comes_up = (up == 1) & (self._rows[:-1] == 0)

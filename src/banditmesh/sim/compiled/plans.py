@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -323,9 +324,9 @@ def build(packed: Packed, rule: Rule, outlined: Outline, threads: int, stop: Sto
         of_learners, of_ranks = (0, n_learners) if outlined.by_rank else (n_learners, 0)
         plan = make_plan(n_slots, rule.reach, outlined.n_parts, of_learners, of_ranks)
         if _counts_ended(rule):
-            plan = plan._replace(ended=np.zeros((n_slots, rule.reach, 2), dtype=np.int32))
+            plan = replace(plan, ended=np.zeros((n_slots, rule.reach, 2), dtype=np.int32))
         if _plan_shares(packed, rule, outlined.n_parts, threads, Rooms(n_learners), plan, stop):
-            return plan._replace(ways=_ways(packed, rule, plan, stop)) if packed.run.link_traffic else plan
+            return replace(plan, ways=_ways(packed, rule, plan, stop)) if packed.run.link_traffic else plan
         # As far as 32 bits count units: several times what a plan may take.
         n_learners = min(2 * n_learners, UNIT * np.iinfo(np.int32).max)
 

@@ -65,12 +65,13 @@ def make_waiting(n_places: int) -> Waiting:
 
 def own_workspace(state: State) -> State:
     """The same state for another thread, which has other agents: what is no agent's is its own."""
-    return state._replace(
+    return replace(
+        state,
         scores=np.zeros_like(state.scores),
         clocks=np.zeros_like(state.clocks),
         now=state.now.copy(),
         waiting=make_waiting(len(state.waiting.slots)),
-        ahead=state.ahead._replace(first=state.ahead.first.copy()),
+        ahead=replace(state.ahead, first=state.ahead.first.copy()),
     )
 
 
@@ -98,7 +99,7 @@ class Replicate:
         run = packed.run
         self._replicate = replicate
         if not run.judged_by_laws and not run.means_change:
-            agents = packed.agents._replace(best_means=run.best_in(replicate, 1))
+            agents = replace(packed.agents, best_means=run.best_in(replicate, 1))
             packed = replace(packed, agents=agents, laws=packed.laws._replace(means=run.means_in(replicate, 1)[None]))
         self.packed = packed
         self.kernels = kernels

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from typing import Final
@@ -63,7 +64,7 @@ class Spread(Replicate):
             return
         if plan is not None:
             if len(self.state.sums) > NEAR or by_rank:
-                self.state = self.state._replace(waiting=make_waiting(WAITING))
+                self.state = replace(self.state, waiting=make_waiting(WAITING))
             n_copied = plan.records.shape[1] - reach
             self._n_parts = (n_copied - 1) // reach
             # Threads that share a round may be a round apart: then the oldest row is still read.
@@ -75,8 +76,8 @@ class Spread(Replicate):
                 self._regrets = np.zeros((2, n_agents))
                 bounds = part_bounds(n_agents, self._n_parts)
                 self._parts = [
-                    self.arrays._replace(
-                        state=own_workspace(self.state), pulls=self.pulls._replace(first=first, last=last)
+                    replace(
+                        self.arrays, state=own_workspace(self.state), pulls=replace(self.pulls, first=first, last=last)
                     )
                     for first, last in pairwise(bounds)
                 ]
@@ -147,7 +148,7 @@ class Spread(Replicate):
             reach, room = self._ring.learners.shape
             learners = np.zeros((reach, room + room // 2 + self._most_learners), dtype=np.int32)
             learners[:, :room] = self._ring.learners
-            self._ring = self._ring._replace(learners=learners)
+            self._ring = replace(self._ring, learners=learners)
 
     def close(self) -> Outcome:
         """What the replicate gave; with a plan, fates are counted only now."""

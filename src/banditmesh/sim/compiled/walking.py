@@ -43,7 +43,7 @@ class Walk(Replicate):
             accepted=np.zeros((reach, n_agents), dtype=np.int64),
             shift=np.uint64(shift),
             learning=np.zeros(-(-(n_agents << shift) // WORD), dtype=np.uint64),
-            queue=np.zeros(reach * n_agents + 1 + LANES, dtype=np.int32),
+            queue=np.zeros(reach * max(n_agents, 2) + 1 + LANES, dtype=np.int32),
             chances=np.zeros(max(reach * n_agents, packed.most_degree) + LANES),
             picks=np.zeros(packed.most_degree + 1, dtype=np.int32),
             drawn=np.zeros(packed.most_degree + 1, dtype=np.int32),

@@ -2,6 +2,7 @@
 
     scalars    the rules that the reference engine calls as Python, compiled unchanged
     layout     the arrays that kernels share, by name; fate, the places of their counts
+    structs, addresses   how kernels are handed many arrays at once
     pulls      every agent chooses, pulls and counts its reward
     lanes      loops over arms in steps of vector instructions
     choices    the highest index where an index takes long; klucb and thompson say between which numbers it lies

@@ -16,10 +16,11 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from . import cache
+from . import addresses, cache
 from .identity import digest, identity
 from .turns import turn
 
+addresses.register()
 #: Kernels make no arrays, they work on those that they are handed, which their caller keeps. So numba need not count
 #: references to them: it would, with an atomic addition, whenever an array is taken out of a tuple.
 _OPTIONS: Final = {"nogil": True, "error_model": "numpy", "fastmath": False, "_nrt": False}

@@ -5,10 +5,12 @@ A *slot* is one agent's one arm: slots `offsets[v]` to `offsets[v + 1]` are agen
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from .structs import Struct
 
 Int8s = NDArray[np.int8]
 Int16s = NDArray[np.int16]
@@ -54,7 +56,7 @@ UNIT = 2
 ABSORBED_BY_HOP, STOPPED_BY_HOP = 0, 1
 
 
-class Network(NamedTuple):
+class Network(Struct):
     """The links of consecutive rounds.
 
     Row r of `starts` is the round `first_round + r`; a static network has the one row 0 for all rounds. The neighbours
@@ -69,7 +71,7 @@ class Network(NamedTuple):
     bits: Words
 
 
-class Agents(NamedTuple):
+class Agents(Struct):
     """Who has which arms and pulls when; never changes."""
 
     offsets: Int64s
@@ -94,14 +96,14 @@ class Agents(NamedTuple):
     widths: Floats
 
 
-class Holders(NamedTuple):
+class Holders(Struct):
     """Who has an arm: the slots of arm a are `slots[starts[a] : starts[a + 1]]`, ascending; empty if not needed."""
 
     starts: Int64s
     slots: Int32s
 
 
-class Rule(NamedTuple):
+class Rule(Struct):
     """A protocol and a rule set, as numbers.
 
     After `reach` hops every message has ended: that is the ttl, or less where it cannot matter. `decision[has_arm, hop,
@@ -137,7 +139,7 @@ class Rule(NamedTuple):
     tells_everyone: bool
 
 
-class FaultRows(NamedTuple):
+class FaultRows(Struct):
     """What goes wrong.
 
     Row t - first_round of `up` says which agents are up in round t; it has no column if all always are. The agents
@@ -153,7 +155,7 @@ class FaultRows(NamedTuple):
     restarts: Int32s
 
 
-class Ahead(NamedTuple):
+class Ahead(Struct):
     """Draws that decide rewards: those of agent v and the round `first[0] + i` are at `v * n_rounds + i`.
 
     `normals` are the normal quantiles of `uniforms`; empty if no law needs them. If `n_rounds` is 0, nothing is drawn
@@ -166,7 +168,7 @@ class Ahead(NamedTuple):
     normals: Floats
 
 
-class Waiting(NamedTuple):
+class Waiting(Struct):
     """Workspace: what is about to be added to sums, whose place in memory is far away.
 
     Empty where all sums are near.
@@ -177,7 +179,7 @@ class Waiting(NamedTuple):
     numbers: Floats
 
 
-class Logged(NamedTuple):
+class Logged(Struct):
     """Rewards of a log, which agents use once each: those of arm a are `rewards[starts[a] : starts[a + 1]]`.
 
     Of arms that are not replayed there are none. All is empty where no arm is.
@@ -192,7 +194,7 @@ class Logged(NamedTuple):
     moved: Int64s
 
 
-class State(NamedTuple):
+class State(Struct):
     """What one replicate has learned so far, by slot; `n_pulls` and `next_round` by agent.
 
     `sums` are pairs, side by side since both are needed at a time: of how many observations an agent knows, and the sum
@@ -235,7 +237,7 @@ class State(NamedTuple):
     logged: Logged
 
 
-class Known(NamedTuple):
+class Known(Struct):
     """Others' statistics: what learner slot l knows of origin slot s is at `rows[s] + rank[l]`.
 
     Empty unless a message's learners may miss others of its origin, or hear them in another order.
@@ -247,7 +249,7 @@ class Known(NamedTuple):
     totals: Floats
 
 
-class Pulls(NamedTuple):
+class Pulls(Struct):
     """The round under way, by agent: its pull, then its message; a slot of -1 says that there is none.
 
     The agents that are looked at are those from `first` to before `last`. A message stands for `amounts` observations
@@ -265,7 +267,7 @@ class Pulls(NamedTuple):
     gaps: Floats
 
 
-class Messages(NamedTuple):
+class Messages(Struct):
     """The messages of the last `reach` rounds, by agent and round modulo reach, as in `Pulls`."""
 
     slots: Int32s
@@ -273,7 +275,7 @@ class Messages(NamedTuple):
     rewards: Floats
 
 
-class Fates(NamedTuple):
+class Fates(Struct):
     """Where messages go, by key: who learns them after 1, 2, ... hops, and how often they are sent.
 
     The learners of a key at hop h are the slots `learners[row, base + end[h - 2] : base + end[h - 1]]`. In the ring of
@@ -288,7 +290,7 @@ class Fates(NamedTuple):
     sent_ahead: Int64s
 
 
-class Ways(NamedTuple):
+class Ways(Struct):
     """Which links the copies of planned messages take, where they are counted; without rows otherwise.
 
     Hop h of row k's message sends a copy along each of the places `places[ends[k, h - 1] : ends[k, h]]` in the
@@ -301,7 +303,7 @@ class Ways(NamedTuple):
     places: Int32s
 
 
-class Plan(NamedTuple):
+class Plan(Struct):
     """Where every message of a static network goes, by the slot that was pulled.
 
     A record is `start, ends..., sent...`: the learners are the entries from `UNIT * start` on; those of hop h in part p
@@ -324,7 +326,7 @@ class Plan(NamedTuple):
     ways: Ways
 
 
-class Search(NamedTuple):
+class Search(Struct):
     """Workspace of `plan_slots`, for 64 arms at a time: bit i of a word is about the i-th of them.
 
     The marks of an agent are what it has seen of the origin under way, what it hears in this hop, which arms it has,
@@ -349,7 +351,7 @@ class Search(NamedTuple):
     counts_ended: bool
 
 
-class OnLinks(NamedTuple):
+class OnLinks(Struct):
     """Transmissions by link: that on place i of a round's `indices` counts at `on_link[rows[t - first_round] + i]`.
 
     Without link traffic both are empty.
@@ -360,7 +362,7 @@ class OnLinks(NamedTuple):
     on_link: Int64s
 
 
-class Keys(NamedTuple):
+class Keys(Struct):
     """What pulls need: the keys of their draws, how far clocks lag behind, clocks' parameters, and a memory's."""
 
     #: The two words of the key for rewards, those of the key for indices, and those of the key for replayed rewards.
@@ -377,7 +379,7 @@ class Keys(NamedTuple):
     n_blocks: int
 
 
-class Single(NamedTuple):
+class Single(Struct):
     """Workspace for messages of which there is one copy at a time; empty where that is not used.
 
     By message, who made it of which arm; who has `met` it, its origin first; which slot learned it in each hop, or -1,
@@ -397,7 +399,7 @@ class Single(NamedTuple):
     tallies: Int64s
 
 
-class Scratch(NamedTuple):
+class Scratch(Struct):
     """Workspace of `spread`.
 
     `seen[v]` is a mark and the sender of v's first copy. Marks grow from hop to hop and from message to message: an
@@ -418,7 +420,7 @@ class Scratch(NamedTuple):
     single: Single
 
 
-class Walked(NamedTuple):
+class Walked(Struct):
     """What is kept of messages that are walked copy by copy.
 
     Messages are numbered by rounds modulo twice reach, from a whole word on in each round, and by origins; `told` says
@@ -455,7 +457,7 @@ class Walked(NamedTuple):
     drawn: Int32s
 
 
-class Steps(NamedTuple):
+class Steps(Struct):
     """How an edge-Markovian network goes from round to round, see `edge_markovian_step`."""
 
     n_agents: int
@@ -468,7 +470,7 @@ class Steps(NamedTuple):
     death_k1: int
 
 
-class TreeLinks(NamedTuple):
+class TreeLinks(Struct):
     """A spanning tree: agent v's links to its neighbours in it are those from `starts[v]` to before `starts[v + 1]`.
 
     `backward` is the same link in the other direction, `wants[link, arm]` whether an agent beyond has the arm, and
@@ -482,7 +484,7 @@ class TreeLinks(NamedTuple):
     places: Int64s
 
 
-class Merged(NamedTuple):
+class Merged(Struct):
     """What agents of a tree know and told, by directed link and arm.
 
     `told_counts` and `told_totals` at a link of v are what the neighbour last told v; `sent_counts`, `sent_totals` and
@@ -503,7 +505,7 @@ class Merged(NamedTuple):
     tells: Int8s
 
 
-class Chunk(NamedTuple):
+class Chunk(Struct):
     """What a chunk of rounds from `first` on is given, and where it leaves each round's regret and transmissions.
 
     Row t - first of the arrays is round t. By arm, `means` are what regret is judged by, and `law_a` and `law_b` the
@@ -533,12 +535,10 @@ class Chunk(NamedTuple):
     made: Int32s
 
 
-class Arrays(NamedTuple):
+class Arrays(Struct):
     """One replicate: what kernels that simulate rounds read and write, whichever way messages are delivered.
 
-    `counts` says how many copies met which fate, see `fate`. Kernels hand on to their routines only what those need:
-    whatever is handed on is copied to the stack. They take it apart in their first line: each time that it is read
-    within a loop, hundreds of numbers are loaded, and the compiler takes long to see that one is enough.
+    `counts` says how many copies met which fate, see `fate`.
     """
 
     agents: Agents

@@ -181,7 +181,8 @@ def plan_rounds(last: int, chunk: Chunk, arrays: Arrays, plan: Plan, ring: Int32
 
     `ring[v, t % reach]` is the beginning of the record of the message that v made in round t.
     """
-    agents, holders, rule, keys, state, known, pulls, messages, counts = arrays
+    agents, holders, rule, keys, state = arrays.agents, arrays.holders, arrays.rule, arrays.keys, arrays.state
+    known, pulls, messages, counts = arrays.known, arrays.pulls, arrays.messages, arrays.counts
     reach, first, stop, arms = rule.reach, chunk.first, chunk.stop, agents.arms
     for t in range(first, last):
         begin(t, chunk, agents, holders, rule, keys, state, known, pulls, messages, counts)
@@ -203,7 +204,8 @@ def pull_part(
     Others do the same for the other agents meanwhile. The regret of v is left in `regrets[t % 2, v]`, since sums must
     be added in the order of agents.
     """
-    agents, _, rule, keys, state, _, pulls, messages, _ = arrays
+    agents, rule, keys, state = arrays.agents, arrays.rule, arrays.keys, arrays.state
+    pulls, messages = arrays.pulls, arrays.messages
     slots, gaps = pulls.slots, pulls.gaps
     pull_rounds(t, t + 1, agents, chunk, keys, rule.asks_best, state, pulls)
     for v in range(pulls.first, pulls.last):

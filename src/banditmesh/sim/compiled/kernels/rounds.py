@@ -172,7 +172,8 @@ def spread_rounds(first: int, last: int, chunk: Chunk, arrays: Arrays, scratch: 
     round: `scratch.cursor` keeps how many agents' messages were spread, -1 if the round has not begun, and how many
     learners they have. The next call goes on there, with more place.
     """
-    agents, holders, rule, keys, state, known, pulls, messages, counts = arrays
+    agents, holders, rule, keys, state = arrays.agents, arrays.holders, arrays.rule, arrays.keys, arrays.state
+    known, pulls, messages, counts = arrays.known, arrays.pulls, arrays.messages, arrays.counts
     network, links, faults, stop = chunk.network, chunk.links, chunk.faults, chunk.stop
     reach, cursor, sent_ahead = rule.reach, scratch.cursor, ring.sent_ahead
     by_sets, singly = len(network.bits) > 0, len(scratch.single.arms) > 0

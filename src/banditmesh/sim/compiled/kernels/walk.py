@@ -275,12 +275,17 @@ def settle(t: int, w: int, starts: Int64s, agents: Agents, rule: Rule, walked: W
     recent, memories, learning, chances = walked.recent, walked.memories, walked.learning, walked.chances
     decisions, positions, is_random, shift = rule.decision, agents.position, rule.is_random, walked.shift
     agent, n_places, place, oldest = np.uint64(w), recent.shape[1], memories[w, QUEUED_TO], t - rule.reach + 1
+    queue = walked.queue
     n_new = np.uint64(memories[w, ACCEPTED] - walked.accepted[(t - 1) % rule.reach, w])
     degree = np.int64(starts[w + 1] - starts[w])
     asked = np.uint64(degree if decisions.shape[2] > 1 else 0)
     n_learned = n_absorbed = n_stopped = n_relayed = ZERO
     if is_random:
         draw_for_each(t, w, n_new, rule, walked)
+    else:
+        # Side by side, so that no branch tells them apart: it could not be predicted.
+        for step in range(rule.reach):
+            queue[2 * step], queue[2 * step + 1] = decisions[0, step, asked], decisions[1, step, asked]
     for i in range(n_new):
         message = np.uint64(recent[agent, np.uint64(place)])
         arm, made, origin = np.uint64(walked.arms[message]), np.int64(walked.rounds[message]), walked.origins[message]
@@ -288,8 +293,7 @@ def settle(t: int, w: int, starts: Int64s, agents: Agents, rule: Rule, walked: W
         if is_random:
             decision = np.int64(random_relay(has_arm, rule.ttl - 1 - hop, degree, chances[i], rule.parameter))
         else:
-            others, holders = decisions[0, np.uint64(hop), asked], decisions[1, np.uint64(hop), asked]
-            decision = np.int64(holders if has_arm else others)
+            decision = np.int64(queue[np.uint64(2 * hop) + np.uint64(has_arm)])
         learns = has_arm & ((decision != STOP) | (not rule.stop_before_use))
         relays = (decision == RELAY) & (hop < rule.ttl - 1)
         rank = (np.uint64(origin) << shift) + np.uint64(made - oldest)
@@ -351,7 +355,8 @@ def learn_in_order(
 @kernel
 def walk_rounds(first: int, last: int, chunk: Chunk, arrays: Arrays, walked: Walked) -> None:
     """Simulate the rounds from `first` to before `last`, a part of the chunk."""
-    agents, _, rule, keys, state, known, pulls, messages, counts = arrays
+    agents, rule, keys, state = arrays.agents, arrays.rule, arrays.keys, arrays.state
+    known, pulls, messages, counts = arrays.known, arrays.pulls, arrays.messages, arrays.counts
     n_agents, network, links, faults, stop = len(agents.every), chunk.network, chunk.links, chunk.faults, chunk.stop
     indices, up = network.indices, faults.up
     chooses = rule.n_targets > 0 or up.shape[1] > 0 or faults.loss > 0.0
