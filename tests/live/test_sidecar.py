@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import functools
 import http.client
 import json
 import random
@@ -13,6 +14,7 @@ import urllib.parse
 
 import pytest
 import schemas
+import uvicorn
 from sidecars import Beside, Disk, a_node
 
 from banditmesh.errors import InputError, SidecarError
@@ -604,6 +606,12 @@ def test_headers_are_of_limited_size(shared, lines):
     assert do(shared, "healthy")[0] == 200
 
 
+def test_trailers_are_of_limited_size(shared):
+    head = b"POST /v1/choose HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    with shared.connect() as connection, pytest.raises(ConnectionError):
+        connection.sendall(head + b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n" + b"X: y\r\n" * 4_000_000)
+
+
 def test_requests_that_come_together_are_answered_in_order(shared):
     paths = ["healthz", "readyz", "v1/peers"] * 200
     asks = [f"GET /{path} HTTP/1.1\r\nHost: localhost\r\n" for path in paths]
@@ -650,6 +658,20 @@ def test_time_for_headers_is_not_that_of_connection(tmp_path, monkeypatch):
             kept.sendall(asking("/v1/choose", "{}"))
             assert "arm" in said(kept, b"}")
             time.sleep(0.03)
+
+
+def test_connection_is_not_idle_while_a_request_behind_another_is_answered(tmp_path, monkeypatch):
+    config = functools.partial(uvicorn.Config, timeout_keep_alive=0)
+    monkeypatch.setattr(uvicorn, "Config", config)
+    reward = asking("/v1/observe", '{"arm": "red", "reward": 0.5, "key": "behind"}')
+    with Beside(a_node(tmp_path)) as beside, beside.connect() as connection:
+        beside.do(beside.node._committer.turn.acquire)
+        connection.sendall(asking("/v1/choose", "{}") + reward)
+        while beside.do(lambda: not beside.node._committer._calls):
+            time.sleep(0.01)
+        beside.do(beside.node._committer.turn.release)
+        with connection.makefile("rb") as answers:
+            assert answers.read().endswith(b'{"answer":"counted"}')
 
 
 def test_request_under_way_is_answered_when_sidecar_ends(tmp_path):

@@ -137,8 +137,9 @@ class _Quick(HttpToolsProtocol):
 class FastConnection(connections._Ending, _Quick):
     """A connection whose requests httptools parses."""
 
-    #: Whether a part of a request's headers has come, and how many bytes came after it did.
-    _in_headers = False
+    #: Whether a part of a request's headers has come or perhaps, behind its body, one of trailers; and how many bytes
+    #: came after it did.
+    _in_headers = _in_trailers = False
     _n_more = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -147,12 +148,15 @@ class FastConnection(connections._Ending, _Quick):
         self.flow: FlowControl = _Flow(transport, self.pipeline)
 
     def data_received(self, data: bytes) -> None:
-        """Take what came, of headers up to a size: the parser has no limit."""
-        if self._in_headers:
+        """Take what came, of headers and trailers up to a size: the parser has no limit."""
+        if self._in_headers or self._in_trailers:
             self._n_more += len(data)
         super().data_received(data)
-        if self._in_headers and self._n_more > connections.MAX_HEADERS:
+        if (self._in_headers or self._in_trailers) and self._n_more > connections.MAX_HEADERS:
             self.send_400_response("")
+        if self.is_busy:
+            # The connection was idle after a quick answer, until what came behind it in the same piece.
+            self._unset_keepalive_if_required()
 
     def on_message_begin(self) -> None:
         """A request begins."""
@@ -166,6 +170,19 @@ class FastConnection(connections._Ending, _Quick):
         if n_bytes > connections.MAX_HEADERS:
             raise InputError(f"headers must be of at most {connections.MAX_HEADERS} bytes, got {n_bytes}")
         super().on_headers_complete()
+
+    def on_chunk_header(self) -> None:
+        """A part of the body follows or, after all of them, trailers."""
+        self._in_trailers, self._n_more = True, 0
+
+    def on_body(self, body: bytes) -> None:
+        """A part of the body it is."""
+        self._in_trailers = False
+        super().on_body(body)
+
+    def on_chunk_complete(self) -> None:
+        """The part has ended, or the trailers have."""
+        self._in_trailers = False
 
     def _unsupported_upgrade_warning(self) -> None:
         """What comes after a request for another protocol is not parsed; so the connection ends with the answer."""

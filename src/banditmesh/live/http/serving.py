@@ -14,10 +14,9 @@ import logging
 import os
 import signal
 import socket
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Awaitable, Callable, Collection, Iterator
+from typing import TYPE_CHECKING, Final
 
-import msgspec
 import uvicorn
 from starlette.responses import JSONResponse
 
@@ -28,7 +27,7 @@ from ..node import Node
 from . import connections
 from .guard import BACKLOG, Guard, bind, read_token
 from .metrics import Metrics
-from .openapi import OPEN, OPERATIONS, Error
+from .openapi import OPEN, OPERATIONS
 from .process import Server, ended_by_signals, loop_factory
 from .sidecar import MAX_BYTES, QUICK, Reply, Sidecar
 
@@ -141,13 +140,12 @@ class Entrance:
         ):
             return None
         reply = self._sidecar.quick(operation.name, body)
-        return reply if isinstance(reply, tuple) else self._awaited(reply)
-
-    async def _awaited(self, reply: Coroutine[Any, Any, Reply]) -> Reply:
-        if self._n_running >= connections.MAX_CALLERS:  # others have begun since it came
-            reply.close()
-            return 503, msgspec.json.encode(Error(connections.too_many()))
+        if isinstance(reply, tuple):
+            return reply
         self._n_running += 1
+        return self._awaited(reply)
+
+    async def _awaited(self, reply: Awaitable[Reply]) -> Reply:
         try:
             return await reply
         finally:
