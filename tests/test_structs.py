@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pytest
 
+from banditmesh.sim.compiled.kernels import structs
 from banditmesh.sim.compiled.kernels.compiling import uncached
 from banditmesh.sim.compiled.kernels.structs import Struct
 
@@ -91,3 +92,10 @@ def test_a_copy_that_was_sent_elsewhere_has_its_own_arrays():
 def test_arrays_that_are_not_contiguous_are_refused():
     with pytest.raises(TypeError, match="must be contiguous"):
         found_in(outer_of(cube=np.zeros((2, 3, 8))[:, :, ::2]))
+
+
+def test_content_is_where_numpy_says(monkeypatch):
+    arrays = [np.zeros(3), np.zeros((2, 5))[1:], np.array(7), np.zeros(0, dtype=np.int8)]
+    assert [structs._read(one) for one in arrays] == [structs._asked(one) for one in arrays]
+    monkeypatch.setattr(structs, "_content", structs._asked)
+    assert found_in(outer_of()) == EXPECTED
