@@ -1,32 +1,28 @@
-"""Neighbours as sets of bits, and messages that travel together: the same results as by lists, one by one."""
+"""Messages as sets of bits, and messages that travel together: the same results as by lists, one by one."""
 
 import networkx as nx
 import numpy as np
 import pytest
 
 import banditmesh as bm
-from banditmesh.draws import Draws
-from banditmesh.networks.csr import as_links
 from banditmesh.sim.compiled import bitsets, packing
-from banditmesh.sim.compiled.crew import Stop
-from banditmesh.sim.compiled.timeline import Timeline
 
 
-@pytest.mark.parametrize("n_agents", [1, 2, 63, 64, 65, 130])
-def test_a_set_holds_the_neighbours(n_agents):
-    _, links = as_links(nx.gnp_random_graph(n_agents, 0.3, seed=n_agents))
-    bits = bitsets.as_bits(links.indptr, links.indices)
-    assert bits.shape == (n_agents, bitsets.n_words(n_agents))
-    for v in range(n_agents):
-        held = [w for w in range(n_agents) if int(bits[v, w // 64]) >> (w % 64) & 1]
-        assert held == links.indices[links.indptr[v] : links.indptr[v + 1]].tolist()
+@pytest.mark.parametrize("n_bits", [1, 2, 63, 64, 65, 130])
+def test_a_set_holds_what_the_table_says(n_bits):
+    is_in = np.random.default_rng(n_bits).random((3, n_bits)) < 0.3
+    sets = bitsets.as_sets(is_in)
+    assert sets.shape == (3, bitsets.n_words(n_bits))
+    for row, bits in zip(is_in, sets, strict=True):
+        held = [i for i in range(64 * len(bits)) if int(bits[i // 64]) >> (i % 64) & 1]
+        assert held == np.flatnonzero(row).tolist()
 
 
-def test_sets_are_for_small_dense_networks():
-    assert bitsets.pays(64, 2 * 64)
-    assert not bitsets.pays(64, 2 * 64 - 1)
-    assert not bitsets.pays(129, 2 * 129)
-    assert not bitsets.pays(1025, 1025 * 1024)
+def test_sets_are_for_as_many_messages_as_fit():
+    assert bitsets.fit(1024, 16)
+    assert not bitsets.fit(1024, 17)
+    assert not bitsets.fit(1025, 1)
+    assert bitsets.fit(64, 256)
 
 
 @pytest.mark.parametrize("n_agents", [60, 130])
@@ -70,19 +66,15 @@ def test_as_many_agents_as_sets_may_have_give_what_lists_give(monkeypatch):
     assert bm.simulate(problem, bm.FwA(3), engine="compiled", horizon=3, seed=0) == with_sets
 
 
-@pytest.mark.parametrize("births_first", [False, True])
-@pytest.mark.parametrize("n_agents", [63, 64, 65, 128])
-def test_rounds_as_sets_are_the_rounds_as_lists(n_agents, births_first):
-    sets, lists = (
-        Timeline(dense(n_agents, 9), Draws(5, 0), births_first, 20, False, with_sets, Stop()).window(20)[0]
-        for with_sets in (True, False)
-    )
-    assert (len(sets.bits), len(sets.indices), len(lists.bits)) == (20, 0, 0)
-    for row in range(20):
-        starts = lists.starts[row] - lists.starts[row, 0]
-        indices = lists.indices[lists.starts[row, 0] : lists.starts[row, -1]]
-        assert np.array_equal(sets.starts[row], starts)
-        assert np.array_equal(sets.bits[row], bitsets.as_bits(starts, indices))
+@pytest.mark.parametrize("ttl", [6, 40, 100])
+def test_messages_that_live_long_are_as_many_bits(ttl):
+    # An agent's messages fill a part of a word, a word, or more than one.
+    problem = bm.Problem.random(dense(9, 1.5), n_arms=3, per_agent=2, seed=0)
+    for protocol in (bm.FwA(ttl), bm.ProbabilisticFlooding(ttl, stop=0.1)):
+        one, other = (
+            bm.simulate(problem, protocol, horizon=110, seed=3, engine=engine) for engine in ("compiled", "reference")
+        )
+        assert one == other
 
 
 def test_any_dynamic_network_can_be_sets():

@@ -306,7 +306,7 @@ def compiled(function, **replacements):
 def test_compiled_step_equals_the_plain_one_bit_for_bit():
     draw = compiled(uniform, philox=compiled(philox))
     parts = {
-        "births": compiled(edge_markovian.births, uniform=draw, geometric_skip=compiled(geometric_skip)),
+        "births": compiled(edge_markovian.births, draw_skips=compiled(edge_markovian.draw_skips, uniform=draw)),
         "draw_deaths": compiled(edge_markovian.draw_deaths, uniform=draw),
         "join": compiled(edge_markovian.join),
     }

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from ... import checks
-from ...draws import BIRTH, DEATH, Draws, geometric_skip, uniform
+from ...draws import BIRTH, DEATH, Draws, uniform
 from ..csr import Floats, Int32s, Int64s
 from .base import DynamicNetwork, named
 
@@ -115,25 +115,25 @@ def edge_markovian_step(
     (3, [1, 2, 5])
     """
     born = np.empty(16, dtype=np.int64)
-    n_born = births(n, p, bk0, bk1, t, born)
+    n_born = births(n, p, bk0, bk1, t, born, np.empty(len(born)))
     if n_born < 0:
         born = np.empty(-n_born, dtype=np.int64)
-        n_born = births(n, p, bk0, bk1, t, born)
+        n_born = births(n, p, bk0, bk1, t, born, np.empty(len(born)))
     chances, chances_of_born = np.empty(n_codes), np.empty(n_born if births_first else 0)
     draw_deaths(n, dk0, dk1, t, codes, n_codes, chances)
     draw_deaths(n, dk0, dk1, t, born, len(chances_of_born), chances_of_born)
     return join(q, codes, n_codes, chances, born, n_born, chances_of_born, out)
 
 
-def births(n: int, p: float, k0: int, k1: int, t: int, born: Int64s) -> int:
+def births(n: int, p: float, k0: int, k1: int, t: int, born: Int64s, chances: Floats) -> int:
     """Write the codes of the births of round `t`, present links among them; how many, or minus that if they do not fit.
 
     They are found by geometric skips over all pairs in lexicographic order, so that the work grows with the links, not
-    with the pairs.
+    with the pairs. About as many numbers as are needed are drawn at a time, into `chances`.
     """
     n_pairs = n * (n - 1) // 2
     log_absent = math.log1p(-p) if 0.0 < p < 1.0 else 0.0
-    n_born = n_skips = 0
+    n_born = n_skips = n_drawn = first_drawn = 0
     position = -1 if p > 0.0 else n_pairs  # of the last birth, among all pairs
     row = 0  # the pairs of this row end before position `row_end`
     row_end = n - 1
@@ -141,12 +141,15 @@ def births(n: int, p: float, k0: int, k1: int, t: int, born: Int64s) -> int:
         if p >= 1.0:
             position += 1
         else:
-            u = uniform(k0, k1, t, n_skips, 0, 0)
+            if n_skips == n_drawn:
+                first_drawn = n_drawn
+                n_drawn += max(1, min(len(chances), int(p * (n_pairs - position)) + 4))
+                draw_skips(k0, k1, t, first_drawn, n_drawn, chances)
+            u = chances[n_skips - first_drawn]
             n_skips += 1
-            if math.log(u) <= log_absent * _FARTHEST:
-                position = n_pairs
-            else:
-                position += 1 + geometric_skip(u, log_absent)
+            # As many as `geometric_skip` says, with one logarithm for both questions.
+            skipped = math.log(u) / log_absent
+            position = n_pairs if skipped >= _FARTHEST else position + 1 + int(skipped)
         if position < n_pairs:
             while position >= row_end:
                 row += 1
@@ -155,6 +158,15 @@ def births(n: int, p: float, k0: int, k1: int, t: int, born: Int64s) -> int:
                 born[n_born] = row * n + n - (row_end - position)
             n_born += 1
     return n_born if n_born <= len(born) else -n_born
+
+
+def draw_skips(k0: int, k1: int, t: int, first: int, last: int, chances: Floats) -> None:
+    """Draw what decides how many pairs are skipped before a birth of round `t`, from skip `first` to before `last`.
+
+    All at once, whether they are needed or not: compiled, the loop becomes vector instructions.
+    """
+    for i in range(last - first):
+        chances[i] = uniform(k0, k1, t, first + i, 0, 0)
 
 
 def draw_deaths(n: int, k0: int, k1: int, t: int, codes: Int64s, n_codes: int, chances: Floats) -> None:

@@ -1,8 +1,4 @@
-"""Dense networks as sets of bits: who an agent's neighbours are, in a few machine words.
-
-A sender's neighbours that have not seen a message are then found 64 at a time, where a list is read one by one. On
-sparse networks, whose words are nearly empty, lists are quicker.
-"""
+"""Sets of agents, arms or messages as bits: 64 of them are dealt with at a time."""
 
 from __future__ import annotations
 
@@ -12,61 +8,41 @@ import numpy as np
 from numpy.typing import NDArray
 
 WORD: Final = 64
-#: A network of more agents takes too much memory, and is seldom dense.
+#: How many messages under way may be sets, and of how many agents: more take too much memory.
+MAX_MESSAGES: Final = 2**14
 MAX_AGENTS: Final = 1024
-#: How many neighbours for each word of a set make it pay.
-LINKS_PER_WORD: Final = 1
 
 
-def pays(n_agents: int, n_links: float) -> bool:
-    """Whether sets of bits are quicker than lists, for a network with this many directed links.
+def shift_of(reach: int) -> int:
+    """By how many bits an agent's number is shifted to make room for `reach` rounds.
 
     Examples
     --------
-    >>> pays(100, 100), pays(100, 300)
-    (False, True)
+    >>> shift_of(1), shift_of(4), shift_of(5)
+    (0, 2, 3)
     """
-    return fit(n_agents) and n_links >= LINKS_PER_WORD * n_agents * n_words(n_agents)
+    return max(reach - 1, 0).bit_length()
 
 
-def fit(n_agents: int) -> bool:
-    """Whether sets of this many agents may be used at all."""
-    return n_agents <= MAX_AGENTS
+def fit(n_agents: int, reach: int) -> bool:
+    """Whether the messages of so many agents that travel for `reach` rounds may be sets."""
+    return n_agents <= MAX_AGENTS and n_agents << shift_of(reach) <= MAX_MESSAGES
 
 
-def n_words(n_agents: int) -> int:
-    """How many words a set of agents takes: an even number, since kernels take two at a time."""
-    return 2 * -(-n_agents // (2 * WORD))
-
-
-def as_bits(starts: NDArray[np.int64], indices: NDArray[np.int32]) -> NDArray[np.uint64]:
-    """Each agent's neighbours as a set: a row of words, agent v's bit being bit v % 64 of word v // 64.
-
-    Examples
-    --------
-    >>> as_bits(np.array([0, 1, 3, 4]), np.array([1, 0, 2, 1], dtype=np.int32)).tolist()
-    [[2, 0], [5, 0], [2, 0]]
-    """
-    n_agents = len(starts) - 1
-    is_in = np.zeros((n_agents, n_agents), dtype=np.bool_)
-    is_in[np.repeat(np.arange(n_agents), np.diff(starts)), indices] = True
-    return as_sets(is_in)
+def n_words(n_bits: int) -> int:
+    """How many words a set takes: an even number, since kernels take two at a time."""
+    return 2 * -(-n_bits // (2 * WORD))
 
 
 def as_sets(is_in: NDArray[np.bool_]) -> NDArray[np.uint64]:
-    """Sets of agents, one a row, from a table that says who is in them: (sets, agents).
+    """Sets, one a row, from a table that says what is in them: (sets, things).
 
     Examples
     --------
     >>> as_sets(np.array([[True, False, True]])).tolist()
     [[5, 0]]
     """
-    n_sets, n_agents = is_in.shape
-    dense = np.zeros((n_sets, WORD * n_words(n_agents)), dtype=np.bool_)
-    dense[:, :n_agents] = is_in
+    n_sets, n_bits = is_in.shape
+    dense = np.zeros((n_sets, WORD * n_words(n_bits)), dtype=np.bool_)
+    dense[:, :n_bits] = is_in
     return np.packbits(dense, axis=1, bitorder="little").view("<u8").astype(np.uint64)
-
-
-def no_bits() -> NDArray[np.uint64]:
-    """Where lists are used."""
-    return np.zeros((0, 0, 0), dtype=np.uint64)

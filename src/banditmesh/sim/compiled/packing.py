@@ -29,7 +29,7 @@ from ...protocols.tree import TreeAggregation
 from ..replay import replays
 from ..run import Run
 from . import bitsets
-from .bitsets import WORD, as_bits, no_bits
+from .bitsets import WORD
 from .distances import most_accepted, most_hops
 from .kernels import layout
 from .kernels.choices import CHOICES, widths_of
@@ -245,15 +245,13 @@ class Traits:
         return not (self.run.protocol.sends_messages or self.run.protocol.is_central) and not self.forgets
 
     @property
-    def sends_by_sets(self) -> bool:
-        """Whether sets of neighbours would be used, if the network is dense.
-
-        So they are where messages go on to all neighbours, nothing is lost, and no link is counted.
-        """
+    def goes_abreast(self) -> bool:
+        """Whether messages under way are sets, which hop together: all go to all neighbours, and no link is counted."""
         run = self.run
         draws = run.relaying is not None and run.relaying.n_targets is not None
-        is_sent = run.protocol.most_hops > 0 and not self.walks
-        return is_sent and not draws and run.faults is None and not run.link_traffic
+        is_sent = run.relaying is not None and self.reach > 0 and not self.walks
+        is_plain = run.faults is None and not run.link_traffic and not draws
+        return is_sent and is_plain and bitsets.fit(run.problem.n_agents, self.reach)
 
     @property
     def goes_singly(self) -> bool:
@@ -496,7 +494,7 @@ class Packed:
     @cached_property
     def no_network(self) -> Network:
         """Agents without a link."""
-        return static_network(Links.from_pairs(len(self.agents.every), []), False)
+        return static_network(Links.from_pairs(len(self.agents.every), []))
 
     @cached_property
     def n_ahead(self) -> int:
@@ -594,7 +592,6 @@ def pack(run: Run) -> Packed:
         parameter=parameters,
         law_code=np.array([code for code, _, _ in coded], dtype=np.int64),
         n_skipped=np.where([policy.first_pulls == "unknown" for policy in run.policies], sizes, 0).astype(np.int32),
-        holders=bitsets.as_sets(position.T >= 0) if bitsets.fit(n_agents) else np.zeros((n_arms, 0), np.uint64),
         owners=owner if run.policies[0].random else np.zeros(0, dtype=np.int32),
         widths=widths_of(type(run.policies[0]).index, problem.sigmas[arms], problem.law_codes[arms]),
     )
@@ -609,7 +606,7 @@ def pack(run: Run) -> Packed:
             np.array([[b for _, _, b in coded]], dtype=np.float64),
         ),
         clock_parameters=tuple(clock_parameters.tolist()),
-        network=static_network(network, traits(run).sends_by_sets) if isinstance(network, Links) else None,
+        network=static_network(network) if isinstance(network, Links) else None,
         holder_starts=np.concatenate([[0], np.cumsum(holder_counts)]).astype(np.int64),
         traits=traits(run),
         most_arms=int(sizes.max()),
@@ -617,12 +614,9 @@ def pack(run: Run) -> Packed:
     )
 
 
-def static_network(links: Links, with_sets: bool) -> Network:
-    """A static network as kernels read it, dense ones as sets too if wanted: the one row 0 stands for all rounds."""
-    starts, indices = np.array(links.indptr), np.array(links.indices)
-    by_sets = with_sets and bitsets.pays(links.n_agents, len(indices))
-    bits = as_bits(starts, indices)[None] if by_sets else no_bits()
-    return Network(True, 1, starts[None, :], indices, bits)
+def static_network(links: Links) -> Network:
+    """A static network as kernels read it: the one row 0 stands for all rounds."""
+    return Network(True, 1, np.array(links.indptr)[None, :], np.array(links.indices))
 
 
 def no_links() -> OnLinks:

@@ -18,13 +18,12 @@ from ...protocols.relaying import ABSORB, RELAY, STOP
 from ..expected_links import links_at_a_time
 from ..run import Run
 from . import crew
-from .bitsets import WORD, as_sets
+from .bitsets import WORD, as_sets, n_words, shift_of
 from .crew import Stop
 from .kernels import fate
 from .kernels.lanes import LANES
-from .kernels.layout import UNIT, Fates, Plan, Rule, Scratch, Search, Single, Ways
+from .kernels.layout import UNIT, Abreast, Fates, Plan, Ranked, Rule, Scratch, Search, Single, Ways
 from .kernels.planning import DEGREE_AND_FIRST, HALF, HELD, N_COLUMNS, N_TALLIES, plan_slots
-from .kernels.sets import BEYOND, N_SETS
 from .kernels.single import TOGETHER
 from .kernels.spread import spread_slots
 from .kernels.ways import find_ways
@@ -37,6 +36,8 @@ WIDE_BUDGET: Final = 2**30
 MAX_RANKS: Final = 2**16
 #: Networks of at least this many agents are shared by threads that would otherwise have nothing to do.
 SHARED_FROM: Final = 10_000
+#: How many rounds' messages there is room for at first where messages hop together.
+ABREAST: Final = 8
 # How many transmissions a sample of messages may have; what part of all messages, and how many it has at least.
 _SAMPLE_WORK: Final = 2**25
 _SAMPLE_PART: Final = 8
@@ -57,21 +58,82 @@ _AGENTS_AT_ONCE: Final = 2**13
 def make_scratch(packed: Packed) -> Scratch:
     """Workspace for spreading one message after the other."""
     n_agents = len(packed.agents.every)
-    n_words = packed.agents.holders.shape[1]
-    sets = np.zeros((N_SETS, n_words), dtype=np.uint64)
-    sets[BEYOND] = ~as_sets(np.ones((1, n_agents), dtype=np.bool_))[0, :n_words]
     return Scratch(
         seen=np.zeros((n_agents, 2), dtype=np.int64),
         senders=np.zeros(n_agents + 1, dtype=np.int32),
         receivers=np.zeros(n_agents + LANES, dtype=np.int32),
         picks=np.zeros(packed.most_degree + 1, dtype=np.int32),
         drawn=np.zeros(packed.most_degree + 1, dtype=np.int32),
-        chances=np.zeros((n_agents if n_words else packed.most_degree) + LANES),
+        chances=np.zeros(packed.most_degree + LANES),
         next_mark=np.ones(1, dtype=np.int64),
         cursor=np.array([-1, 0], dtype=np.int64),
-        sets=sets,
+        abreast=make_abreast(packed, ABREAST),
         single=make_single(packed.traits.reach if packed.traits.goes_singly else 0),
     )
+
+
+def make_abreast(packed: Packed, n_rounds: int) -> Abreast:
+    """Workspace for the messages of so many rounds that hop together, or none if they do not."""
+    traits, problem, is_used = packed.traits, packed.run.problem, packed.traits.goes_abreast
+    reach = min(n_rounds, traits.reach)
+    n_agents, shift = (problem.n_agents if is_used else 0), shift_of(reach)
+    later, width = np.arange(n_agents << shift) & ((1 << shift) - 1), n_words(n_agents << shift)
+    hop = np.maximum(reach - later, 1)
+    table = np.zeros((2, 3, 1), dtype=np.int8) if not is_used or traits.decision.shape[2] > 1 else traits.decision
+    said = table[:, np.minimum(hop, table.shape[1]) - 1, 0]
+    decisions = [as_sets((said == decision) & (later < reach)) for decision in (RELAY, ABSORB, STOP)]
+
+    return Abreast(
+        n_rounds=reach,
+        shift=np.uint64(shift),
+        seen=np.zeros(n_agents * (width + 1), dtype=np.uint64),
+        sending=np.zeros((2, n_agents * (width + 1)), dtype=np.uint64),
+        held=np.zeros(n_agents * (width + 1), dtype=np.uint64),
+        holder_starts=packed.holder_starts,
+        holders=(problem.owners[packed.holder_slots] * (width + 1) if is_used else np.zeros(0)).astype(np.int32),
+        kept=np.tile(np.append(as_sets(later[None] < reach - 1)[0], np.uint64(0)), n_agents),
+        goes_on=as_sets((hop < packed.run.protocol.most_hops)[None])[0],
+        oldest=as_sets((later == 0)[None])[0],
+        lives_on=np.zeros(1, dtype=np.int64),
+        decisions=np.array(decisions),
+        n_back=np.zeros(1, dtype=np.int64),
+        marks=np.zeros(n_agents, dtype=np.int64),
+        stays=np.zeros(n_agents, dtype=np.uint64),
+        fresh=np.zeros(width, dtype=np.uint64),
+        linked_back=np.zeros(width, dtype=np.uint64),
+        decided=np.zeros((3, width), dtype=np.uint64),
+        learning=np.zeros(width, dtype=np.uint64),
+        ranks=np.zeros(n_agents * reach + LANES, dtype=np.uint64),
+        chances=np.zeros(n_agents * reach + LANES),
+        ranked=make_ranked(n_agents << shift),
+    )
+
+
+def with_more_rounds(packed: Packed, abreast: Abreast) -> Abreast:
+    """The same messages under way, with room for twice as many rounds."""
+    longer = make_abreast(packed, 2 * abreast.n_rounds)
+    n_agents, more = len(abreast.marks), longer.n_rounds - abreast.n_rounds
+    of_agent, of_agent_then = 1 << int(abreast.shift), 1 << int(longer.shift)
+
+    def moved(rows: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        bits = np.unpackbits(rows.reshape(n_agents, -1).view(np.uint8), axis=1, bitorder="little")
+        wider = np.zeros((n_agents, n_agents, of_agent_then), dtype=np.bool_)
+        each = bits[:, : n_agents * of_agent].reshape(n_agents, n_agents, of_agent)
+        wider[:, :, more : longer.n_rounds] = each[:, :, : abreast.n_rounds]
+        sets = as_sets(wider.reshape(n_agents, -1))
+        return np.append(sets, np.zeros((n_agents, 1), dtype=np.uint64), axis=1).reshape(-1)
+
+    for before, after in ((abreast.seen, longer.seen), (abreast.held, longer.held)):
+        after[:] = moved(before)
+    for before, after in zip(abreast.sending, longer.sending, strict=True):
+        after[:] = moved(before)
+    longer.n_back[:], longer.marks[:] = abreast.n_back, abreast.marks
+    return longer
+
+
+def make_ranked(n_ranks: int) -> Ranked:
+    """Room for what is learned of messages."""
+    return Ranked(np.zeros(n_ranks, dtype=np.int32), np.zeros(n_ranks), np.zeros(n_ranks))
 
 
 def make_single(reach: int) -> Single:

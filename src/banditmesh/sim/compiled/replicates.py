@@ -178,7 +178,6 @@ class Replicate:
                 run.rules.births_first,
                 run.horizon,
                 counts_links=run.link_traffic,
-                with_sets=packed.traits.sends_by_sets,
                 stop=stop,
             )
         elif run.link_traffic:
@@ -378,7 +377,7 @@ def _row_bytes(packed: Packed) -> float:
     """About how much memory a round of the run's dynamic network takes."""
     network = packed.run.problem.network
     assert isinstance(network, DynamicNetwork)
-    return row_bytes(network, packed.run.link_traffic, packed.traits.sends_by_sets)
+    return row_bytes(network, packed.run.link_traffic)
 
 
 def _window_bytes(packed: Packed) -> float:

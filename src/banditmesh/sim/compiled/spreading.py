@@ -12,6 +12,7 @@ import numpy as np
 
 from ..run import Outcome
 from . import crew
+from .bitsets import shift_of
 from .crew import Stop
 from .kernels import fate
 from .kernels.layout import Chunk, Plan
@@ -19,7 +20,16 @@ from .kernels.planned import deliver_part, sum_in_order
 from .kernels.special import Kernels
 from .kernels.ways import count_on_links
 from .packing import Packed
-from .plans import Outline, count_fates, make_fates, make_plan, make_scratch, part_bounds, relayed_and_learned
+from .plans import (
+    Outline,
+    count_fates,
+    make_fates,
+    make_plan,
+    make_scratch,
+    part_bounds,
+    relayed_and_learned,
+    with_more_rounds,
+)
 from .replicates import MADE_BUDGET, Replicate, make_messages, make_waiting, own_workspace
 
 #: The sums of up to this many slots are near: they stay in a processor's own cache. To others, this many additions wait
@@ -44,6 +54,8 @@ class Spread(Replicate):
             if packed.run.link_traffic:
                 n_bytes += min(max(MADE_BUDGET, 4.0 * n_agents), 4.0 * n_agents * packed.run.horizon)
             return n_bytes + (n_agents * (40.0 + 4.0 * reach) if outlined.n_parts > 1 else 0.0)
+        if packed.traits.goes_abreast:
+            return n_bytes + n_agents * (n_agents << shift_of(reach)) / 2 + 32.0 * n_agents * reach
         if reach > 0:
             _, n_learned = relayed_and_learned(packed, stop)
             # By key, who learns it, twice while the lists grow, and how often it is sent by hop.
@@ -143,6 +155,10 @@ class Spread(Replicate):
         while True:
             t = self.kernels.spread_rounds(t, last, chunk, self.arrays, self._scratch, self._ring)
             self.stop.check()
+            if self._scratch.abreast.lives_on[0]:
+                longer = with_more_rounds(self.packed, self._scratch.abreast)
+                self._scratch = replace(self._scratch, abreast=longer)
+                continue
             if t == last:
                 return
             reach, room = self._ring.learners.shape

@@ -18,9 +18,8 @@ from ...networks.csr import Links
 from ...networks.dynamic import DynamicNetwork, EdgeMarkovian
 from ..expected_links import links_at_a_time
 from ..run import ended_early
-from . import bitsets
 from .crew import Stop
-from .kernels.layout import Int32s, Int64s, Network, OnLinks, Steps, Words
+from .kernels.layout import Int32s, Int64s, Network, OnLinks, Steps
 from .kernels.link_rows import edge_markovian_rows
 
 #: About how much memory the rounds that are laid out at once may take, in bytes.
@@ -28,11 +27,9 @@ WINDOW_BUDGET: Final = 2**23
 _LONGEST_BATCH: Final = 64
 
 
-def row_bytes(network: DynamicNetwork, counts_links: bool, with_sets: bool) -> float:
+def row_bytes(network: DynamicNetwork, counts_links: bool) -> float:
     """About how much memory one round takes in `Rows`, and as much again in a window."""
     n_agents, n_links = network.n_agents, links_at_a_time(network)
-    if with_sets and bitsets.pays(n_agents, n_links):
-        return 8.0 * (n_agents + 1) + 8.0 * n_agents * bitsets.n_words(n_agents)
     return 8.0 * (n_agents + 1) + (12.0 if counts_links else 4.0) * n_links
 
 
@@ -45,13 +42,11 @@ def rounds_at_once(n_bytes: float, at_most: int) -> int:
 class Rows:
     """Consecutive rounds, one a row: where each agent's neighbours start, who they are, and how often links were used.
 
-    Neighbours are lists, in `indices`, one row behind the other, or sets, in `bits`; of the other there is nothing.
-    `on_link` has a place for each of the indices, or none.
+    Neighbours are in `indices`, one row behind the other. `on_link` has a place for each of the indices, or none.
     """
 
     starts: Int64s
     indices: Int32s
-    bits: Words
     on_link: Int64s
 
     def __len__(self) -> int:
@@ -59,11 +54,9 @@ class Rows:
 
     def part(self, first: int, last: int) -> Rows:
         """The rows from `first` to before `last`, which share what is counted on their links."""
-        starts, begin, end = self.starts[first:last], 0, 0
-        if len(self.indices):
-            begin, end = int(starts[0, 0]), int(starts[-1, -1])
-            starts = starts - begin
-        return Rows(starts, self.indices[begin:end], self.bits[first:last], self.on_link[begin:end])
+        starts = self.starts[first:last]
+        begin, end = int(starts[0, 0]), int(starts[-1, -1])
+        return Rows(starts - begin, self.indices[begin:end], self.on_link[begin:end])
 
 
 class Timeline:
@@ -79,8 +72,6 @@ class Timeline:
         The last round.
     counts_links : bool
         Whether transmissions are counted on every link.
-    with_sets : bool
-        Whether neighbours are wanted as sets too, where the network is dense.
     stop : Stop
     """
 
@@ -91,20 +82,18 @@ class Timeline:
         births_first: bool,
         horizon: int,
         counts_links: bool,
-        with_sets: bool,
         stop: Stop,
     ) -> None:
         self._stop = stop
-        self._with_sets = with_sets and bitsets.pays(network.n_agents, links_at_a_time(network))
         self._horizon = horizon
         self._counts_links = counts_links
         self._rows: deque[Rows] = deque()
         self._n_rows = 0
         self._first = 1
         if isinstance(network, EdgeMarkovian):
-            self._source = _edge_markovian(network, draws, births_first, self._with_sets)
+            self._source = _edge_markovian(network, draws, births_first)
         else:
-            self._source = _any_network(network, draws, births_first, self._with_sets)
+            self._source = _any_network(network, draws, births_first)
 
     def window(self, last: int) -> tuple[Network, OnLinks]:
         """The rounds from the first that is not finished up to `last` (or to the horizon, if that is earlier)."""
@@ -112,11 +101,11 @@ class Timeline:
         while self._n_rows < n_rows:
             self._stop.check()
             try:
-                starts, indices, bits = next(self._source)
+                starts, indices = next(self._source)
             except StopIteration:
                 raise ended_early(self._horizon, self._first + self._n_rows - 1) from None
             on_link = np.zeros(len(indices) if self._counts_links else 0, dtype=np.int64)
-            self._rows.append(Rows(starts, indices, bits, on_link))
+            self._rows.append(Rows(starts, indices, on_link))
             self._n_rows += len(starts)
         parts = self._parts(n_rows)
         begins = np.cumsum([0] + [len(part.indices) for part in parts])
@@ -125,7 +114,6 @@ class Timeline:
             self._first,
             np.concatenate([part.starts + begin for part, begin in zip(parts, begins[:-1], strict=True)]),
             np.concatenate([part.indices for part in parts]),
-            np.concatenate([part.bits for part in parts]) if self._with_sets else bitsets.no_bits(),
         )
         on_link = np.concatenate([part.on_link for part in parts])
         return network, OnLinks(self._first, np.zeros(n_rows, dtype=np.int64), on_link)
@@ -157,20 +145,13 @@ class Timeline:
             self._n_rows -= n_over
 
 
-def _any_network(
-    network: DynamicNetwork, draws: Draws, births_first: bool, with_sets: bool
-) -> Iterator[tuple[Int64s, Int32s, Words]]:
+def _any_network(network: DynamicNetwork, draws: Draws, births_first: bool) -> Iterator[tuple[Int64s, Int32s]]:
     for pairs in network.rounds(draws, births_first):
         links = Links.from_pairs(network.n_agents, pairs)
-        if with_sets:
-            yield links.indptr[None], links.indices[:0], bitsets.as_bits(links.indptr, links.indices)[None]
-        else:
-            yield links.indptr[None], links.indices, bitsets.no_bits()
+        yield links.indptr[None], links.indices
 
 
-def _edge_markovian(
-    network: EdgeMarkovian, draws: Draws, births_first: bool, with_sets: bool
-) -> Iterator[tuple[Int64s, Int32s, Words]]:
+def _edge_markovian(network: EdgeMarkovian, draws: Draws, births_first: bool) -> Iterator[tuple[Int64s, Int32s]]:
     n_agents = network.n_agents
     start = network.start_codes()
     room = 2 * len(start) + n_agents + 16
@@ -178,18 +159,15 @@ def _edge_markovian(
     codes[: len(start)] = start
     n_codes = np.array([len(start)], dtype=np.int64)
     steps = Steps(n_agents, network.p, network.q, births_first, *draws.key(BIRTH), *draws.key(DEATH))
-    batch = rounds_at_once(row_bytes(network, False, with_sets), _LONGEST_BATCH)
+    batch = rounds_at_once(row_bytes(network, False), _LONGEST_BATCH)
     t = 1
     while True:
         workspace, born, chances = np.empty_like(codes), np.empty_like(codes), np.empty((2, len(codes)))
         starts = np.empty((batch, n_agents + 1), dtype=np.int64)
-        indices = np.empty(0 if with_sets else batch * 2 * len(codes), dtype=np.int32)
-        shape = (batch, n_agents, bitsets.n_words(n_agents)) if with_sets else (0, 0, 0)
-        bits = np.empty(shape, dtype=np.uint64)
-        n_rows = edge_markovian_rows(steps, t, codes, n_codes, born, chances, workspace, starts, indices, bits)
+        indices = np.empty(batch * 2 * len(codes), dtype=np.int32)
+        n_rows = edge_markovian_rows(steps, t, codes, n_codes, born, chances, workspace, starts, indices)
         if n_rows > 0:
-            n_written = 0 if with_sets else starts[n_rows - 1, -1]
-            yield starts[:n_rows], indices[:n_written], bits[:n_rows]
+            yield starts[:n_rows], indices[: starts[n_rows - 1, -1]]
         t += n_rows
         if n_rows < batch:
             codes = np.concatenate([codes, np.zeros(len(codes), dtype=np.int64)])

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .bitsets import WORD
+from .bitsets import WORD, shift_of
 from .crew import Stop
 from .kernels.lanes import LANES
 from .kernels.layout import Chunk, Plan, Walked
 from .kernels.special import Kernels
 from .packing import Packed, id_bytes
-from .plans import Outline
+from .plans import Outline, make_ranked
 from .replicates import Replicate
 
 
@@ -26,7 +26,7 @@ class Walk(Replicate):
     def __init__(self, packed: Packed, kernels: Kernels, replicate: int, plan: Plan | None, stop: Stop) -> None:
         super().__init__(packed, kernels, replicate, plan, stop)
         n_agents, reach, n_codes = packed.run.problem.n_agents, packed.traits.reach, packed.traits.n_codes
-        n_messages, shift = packed.traits.n_messages, (reach - 1).bit_length()
+        n_messages, shift = packed.traits.n_messages, shift_of(reach)
         recent = np.zeros((n_agents, 2 * reach * n_agents + 1), dtype=np.int32)
         self._walked = Walked(
             discrete=packed.traits.discrete,
@@ -43,6 +43,7 @@ class Walk(Replicate):
             accepted=np.zeros((reach, n_agents), dtype=np.int64),
             shift=np.uint64(shift),
             learning=np.zeros(-(-(n_agents << shift) // WORD), dtype=np.uint64),
+            ranked=make_ranked(n_agents << shift),
             queue=np.zeros(reach * max(n_agents, 2) + 1 + LANES, dtype=np.int32),
             chances=np.zeros(max(reach * n_agents, packed.most_degree) + LANES),
             picks=np.zeros(packed.most_degree + 1, dtype=np.int32),

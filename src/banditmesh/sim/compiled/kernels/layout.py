@@ -60,15 +60,13 @@ class Network(Struct):
     """The links of consecutive rounds.
 
     Row r of `starts` is the round `first_round + r`; a static network has the one row 0 for all rounds. The neighbours
-    of v in a row are `indices[starts[row, v] : starts[row, v + 1]]`, ascending; on dense networks they are also the set
-    `bits[row, v]`, see `bitsets`.
+    of v in a row are `indices[starts[row, v] : starts[row, v + 1]]`, ascending.
     """
 
     is_static: bool
     first_round: int
     starts: Int64s
     indices: Int32s
-    bits: Words
 
 
 class Agents(Struct):
@@ -88,8 +86,6 @@ class Agents(Struct):
     law_code: Int64s
     #: By agent, how many first pulls it has behind it when it begins: none, or all if it makes none.
     n_skipped: Int32s
-    #: For each arm the set of agents that have it; without words where sets are not used.
-    holders: Words
     #: By slot whose it is. Empty for policies that draw nothing.
     owners: Int32s
     #: By slot, what bounds on indices need of its arm's law: see `choices`. Empty for policies that have none.
@@ -399,6 +395,52 @@ class Single(Struct):
     tallies: Int64s
 
 
+class Ranked(Struct):
+    """What is learned of the messages under way, by origin and then by round: see `sets`."""
+
+    arms: Int32s
+    amounts: Floats
+    rewards: Floats
+
+
+class Abreast(Struct):
+    """Messages under way as sets, see `sets`; without words where that is not used.
+
+    By agent, which messages it has seen, which it sends in even and in odd rounds, and of which it has the arm: one row
+    after the other, each with one more word, without bits.
+    """
+
+    #: How many rounds there is room for, and by how many bits origins are shifted for that.
+    n_rounds: int
+    shift: np.uint64
+    seen: Words
+    sending: Words
+    held: Words
+    #: Where the rows of the agents that have arm a begin: `holders[holder_starts[a] : holder_starts[a + 1]]`.
+    holder_starts: Int64s
+    holders: Int32s
+    #: Which messages there still are after a hop, for all rows, and in which hops those that are relayed may be.
+    kept: Words
+    goes_on: Words
+    #: Which messages are the oldest, and whether one of them lives on that there will be no room for.
+    oldest: Words
+    lives_on: Int64s
+    #: By decision, and by whether the arm is held, the messages of which a relay rule says so that draws nothing.
+    decisions: Words
+    #: How many copies of the next round are not sent, because they would go back.
+    n_back: Int64s
+    #: Workspace, for one agent at a time.
+    marks: Int64s
+    stays: Words
+    fresh: Words
+    linked_back: Words
+    decided: Words
+    learning: Words
+    ranks: Words
+    chances: Floats
+    ranked: Ranked
+
+
 class Scratch(Struct):
     """Workspace of `spread`.
 
@@ -415,8 +457,7 @@ class Scratch(Struct):
     next_mark: Int64s
     #: Where a round that had no place for all its learners goes on, see `spread_rounds`.
     cursor: Int64s
-    #: For `spread_by_sets`, without words where that is not used: sets of agents.
-    sets: Words
+    abreast: Abreast
     single: Single
 
 
@@ -450,6 +491,7 @@ class Walked(Struct):
     #: By how many bits origins are shifted to be in order with rounds, and the set of what an agent learns in a round.
     shift: np.uint64
     learning: Words
+    ranked: Ranked
     #: Workspace.
     queue: Int32s
     chances: Floats

@@ -32,7 +32,7 @@ from .layout import (
     State,
 )
 from .pulls import pull_rounds
-from .sets import spread_all_by_sets
+from .sets import hop_abreast
 from .single import spread_all_singly
 from .spread import spread
 from .stopping import is_set
@@ -176,7 +176,7 @@ def spread_rounds(first: int, last: int, chunk: Chunk, arrays: Arrays, scratch: 
     known, pulls, messages, counts = arrays.known, arrays.pulls, arrays.messages, arrays.counts
     network, links, faults, stop = chunk.network, chunk.links, chunk.faults, chunk.stop
     reach, cursor, sent_ahead = rule.reach, scratch.cursor, ring.sent_ahead
-    by_sets, singly = len(network.bits) > 0, len(scratch.single.arms) > 0
+    abreast, singly = len(scratch.abreast.kept) > 0, len(scratch.single.arms) > 0
     n_agents = len(agents.every)
     ring_end, ring_sent, learners = ring.end, ring.sent, ring.learners
     now_slots, now_amounts, now_rewards = pulls.slots, pulls.amounts, pulls.rewards
@@ -186,13 +186,19 @@ def spread_rounds(first: int, last: int, chunk: Chunk, arrays: Arrays, scratch: 
             begin(t, chunk, agents, holders, rule, keys, state, known, pulls, messages, counts)
             cursor[0] = 0
         row = t % reach
-        if by_sets and not spread_all_by_sets(
-            t, network, agents, holders, rule, now_slots, scratch, ring, counts, stop
-        ):
-            return t
+        if abreast:
+            for v in range(n_agents):
+                slots[v, row], amounts[v, row], rewards[v, row] = now_slots[v], now_amounts[v], now_rewards[v]
+            chunk.sent[t - chunk.first] = hop_abreast(
+                t, network, agents, rule, now_slots, messages, scratch, keys, known, state, counts, stop
+            )
+            cursor[0] = -1
+            if scratch.abreast.lives_on[0] != 0:
+                return t + 1
+            continue
         if singly and not spread_all_singly(t, network, agents, rule, now_slots, scratch, ring, counts, stop):
             return t
-        for v in range(n_agents if by_sets or singly else cursor[0], n_agents):
+        for v in range(n_agents if singly else cursor[0], n_agents):
             if is_set(stop):
                 return t
             slot = now_slots[v]

@@ -25,7 +25,8 @@ geometric_skip = scalar(draws.geometric_skip)
 #: For loops over many numbers: written into them, these become vector instructions.
 inlined_uniform = helper(rebind(draws.uniform, philox=helper(draws.philox)))
 inlined_quantile = helper(draws.central_quantile)
-births = helper(rebind(edge_markovian.births, uniform=uniform, geometric_skip=geometric_skip))
+draw_skips = scalar(rebind(edge_markovian.draw_skips, uniform=inlined_uniform))
+births = helper(rebind(edge_markovian.births, draw_skips=draw_skips))
 draw_deaths = scalar(rebind(edge_markovian.draw_deaths, uniform=inlined_uniform))
 join = helper(edge_markovian.join)
 

@@ -1,134 +1,62 @@
-"""The fates of messages on a dense network, worked out with sets of agents instead of lists.
+"""Messages under way as sets: what an agent has seen, sends or has the arm of is one bit of a row, for each message.
 
-The same as `spread`, for messages that go to all neighbours, unless something fails or links are counted. Whoever has
-the message, whoever sends it and whoever has its arm are sets of bits, so that 64 agents are dealt with at a time, and
-agents are only named when they learn it, or when a relay rule must be asked about each. A loop over agents goes through
-their sets two words at a time, a *column*, which stay in registers meanwhile.
+The same as `spread`, for messages that go to all neighbours, unless something fails or links are counted. All messages
+under way make their next hop together, 64 of them with each word that an agent takes from a neighbour; only what is
+learned is looked at one by one, and what a relay rule must be asked about.
 
-An agent's first copy in a hop is that from the lowest-numbered of the senders that it is linked to. It will not send
-the message back there; so of those that relay, as many send one copy less as are then still linked to that sender.
-These are a set too, `LINKED_BACK`. Networks have no directions, so a hop can be looked at from either side: which
-neighbours of the senders have not seen the message, or, if these are fewer, who of those that have not is linked to a
-sender.
+The messages are ranked by origin, then by round, which is the order in which they are learned. `later` is how many
+rounds after the oldest of those that may still travel a message was made: the newest are the last, and with each round
+all move on by one bit, until they have made their last hop. There is room for `n_rounds` rounds, fewer than `reach` if
+that is high, since most messages end soon; if one of the oldest lives on, room is made for more.
+
+An agent's first copy in a round is that from the lowest-numbered of the senders that it is linked to. It will not send
+the message back there; so of what it relays, it sends one copy less if it is then still linked to that sender.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from ....protocols.relaying import ABSORB, STOP
+from ....protocols.relaying import ABSORB, RELAY, STOP
 from ..bitsets import WORD
 from . import fate
 from .compiling import bits_set, helper, lowest_bit, routine
+from .emissions import learn_sum
+from .forgetting import block_of, enter
 from .lanes import padded
 from .layout import (
     NO_BITS,
     ONE,
     PAIR,
     ZERO,
+    Abreast,
     Agents,
-    Fates,
-    Holders,
-    Int16s,
     Int32s,
     Int64s,
+    Keys,
+    Known,
+    Messages,
     Network,
+    Ranked,
     Rule,
     Scratch,
+    State,
     Words,
 )
 from .scalars import inlined_uniform, random_relay
 from .stopping import is_set
 
-#: Sets that a message's way is worked out with, as rows of `scratch.sets`.
-#: `BEYOND` never changes: bits of the last words that are no agents.
-SEEN, SENDING, LINKED_BACK, FRESH, RELAYING, LEARNING, BEYOND = range(7)
-N_SETS = 7
-
-
-@helper
-def agent_of(word: np.uint64, left: np.uint64) -> np.uint64:
-    """The first of the agents left in a word of a set."""
-    return np.uint64(WORD) * word + np.uint64(lowest_bit(left))
-
-
-@helper
-def send_to_neighbours(column: np.uint64, bits: Words, later: Words, sets: Words) -> None:
-    """Which agents of a column get a first copy, from the side of the senders, in ascending order."""
-    beside = column + ONE
-    seen, seen_beside = sets[SEEN, column], sets[SEEN, beside]
-    linked, linked_beside = NO_BITS, NO_BITS
-    for word in range(np.uint64(sets.shape[1])):
-        left = sets[SENDING, word]
-        while left != 0:
-            sender = agent_of(word, left)
-            left &= left - ONE
-            new, new_beside = bits[sender, column] & ~seen, bits[sender, beside] & ~seen_beside
-            seen |= new
-            seen_beside |= new_beside
-            linked |= new & later[sender, column]
-            linked_beside |= new_beside & later[sender, beside]
-    sets[FRESH, column], sets[FRESH, beside] = seen & ~sets[SEEN, column], seen_beside & ~sets[SEEN, beside]
-    sets[SEEN, column], sets[SEEN, beside] = seen, seen_beside
-    sets[LINKED_BACK, column], sets[LINKED_BACK, beside] = linked, linked_beside
-
-
-@helper
-def ask_neighbours(word: np.uint64, bits: Words, later: Words, sets: Words) -> None:
-    """Which agents of a word get a first copy, from the side of those that have not seen the message."""
-    fresh, linked = NO_BITS, NO_BITS
-    left = ~sets[SEEN, word]
-    while left != 0:
-        agent, bit = agent_of(word, left), left & ~(left - ONE)
-        left &= left - ONE
-        for column in range(np.uint64(0), np.uint64(sets.shape[1]), np.uint64(2)):
-            beside = column + ONE
-            senders = bits[agent, column] & sets[SENDING, column]
-            senders_beside = bits[agent, beside] & sets[SENDING, beside]
-            if senders | senders_beside != 0:
-                # Of both words, the lowest sender is the one that counts.
-                first = senders & ~(senders - ONE)
-                first_beside = senders_beside & ~(senders_beside - ONE) if senders == 0 else NO_BITS
-                still = later[agent, column] & first | later[agent, beside] & first_beside
-                fresh |= bit
-                linked |= bit if still != 0 else NO_BITS
-                break
-    sets[FRESH, word], sets[LINKED_BACK, word] = fresh, linked
-
-
-@helper
-def send_by_sets(n_senders: int, starts: Int64s, bits: Words, later: Words, sets: Words) -> int:
-    """Let all senders send to all their neighbours, which gives the sets `FRESH` and `LINKED_BACK`; how many copies.
-
-    Copies to the agents that the senders have the message from are counted as well. `later` are the links of the next
-    round.
-    """
-    n_words = np.uint64(sets.shape[1])
-    n_sent: int = ZERO
-    n_left = ZERO
-    for word in range(n_words):
-        n_left += bits_set(~sets[SEEN, word])
-        left = sets[SENDING, word]
-        while left != 0:
-            sender = agent_of(word, left)
-            left &= left - ONE
-            n_sent += starts[sender + ONE] - starts[sender]
-    if n_senders < n_left:
-        for column in range(NO_BITS, n_words, PAIR):
-            send_to_neighbours(column, bits, later, sets)
-    else:
-        for word in range(n_words):
-            ask_neighbours(word, bits, later, sets)
-        for word in range(n_words):
-            sets[SEEN, word] |= sets[FRESH, word]
-    return n_sent
+WORDS: Any = np.uint64(WORD)
+ALL_BITS: Any = np.uint64(2**64 - 1)
 
 
 @helper
 def count_fates(
     n_delivered: int, n_absorbed: int, n_expired: int, n_stopped: int, n_queued: int, n_heard: int, counts: Int64s
 ) -> None:
-    """Add what became of a message's copies; those that neither ended nor are queued at the horizon were relayed."""
+    """Add what became of copies; those that neither ended nor are queued at the horizon were relayed."""
     counts[fate.DELIVERED] += n_delivered
     counts[fate.ABSORBED] += n_absorbed
     counts[fate.EXPIRED] += n_expired
@@ -139,173 +67,234 @@ def count_fates(
 
 
 @helper
-def draw_for_each(origin: int, sequence: int, ttl: int, rule: Rule, scratch: Scratch) -> None:
-    """Draw for each agent that has a first copy what its relay rule is given, all at once: see `lanes`."""
-    sets, receivers, chances = scratch.sets, scratch.receivers, scratch.chances
-    n_fresh = NO_BITS
-    for word in range(np.uint64(sets.shape[1])):
-        left = sets[FRESH, word]
-        while left != 0:
-            receivers[n_fresh] = agent_of(word, left)
+def move_on(sets: Words, kept: Words) -> None:
+    """All messages move on by one bit, in all rows: behind each row there is a word without bits."""
+    one, last = np.uint64(1), np.uint64(WORD - 1)
+    for word in range(np.uint64(len(sets) - 1)):
+        sets[word] = (sets[word] >> one | sets[word + ONE] << last) & kept[word]
+
+
+@helper
+def rank_messages(t: int, n_rounds: int, shift: np.uint64, agents: Agents, messages: Messages, ranked: Ranked) -> None:
+    """What is learned of the messages of the last `n_rounds` rounds, by rank."""
+    slots, amounts, rewards = messages.slots, messages.amounts, messages.rewards
+    reach = slots.shape[1]
+    for v in range(np.uint64(len(slots))):
+        row = (t - n_rounds + 1) % reach
+        for later in range(np.uint64(n_rounds)):
+            rank = (v << shift) + later
+            slot = slots[v, np.uint64(row)]
+            ranked.arms[rank] = agents.arms[slot] if slot >= 0 else 0
+            ranked.amounts[rank], ranked.rewards[rank] = amounts[v, np.uint64(row)], rewards[v, np.uint64(row)]
+            row = row + 1 if row + 1 < reach else 0
+
+
+@helper
+def begin_hop(t: int, agents: Agents, rule: Rule, slots: Int32s, abreast: Abreast) -> None:
+    """All messages move on, and those that are made in round `t` are put behind them."""
+    seen, held, sending, kept = abreast.seen, abreast.held, abreast.sending[t % 2], abreast.kept
+    holder_starts, holders, newest = abreast.holder_starts, abreast.holders, np.uint64(abreast.n_rounds - 1)
+    stride = np.uint64(len(abreast.fresh) + 1)
+    move_on(seen, kept)
+    move_on(held, kept)
+    move_on(sending, kept)
+    for v in range(np.uint64(len(slots))):
+        if slots[v] >= 0:
+            rank = (v << abreast.shift) + newest
+            word, bit = rank // WORDS, ONE << rank % WORDS
+            sending[v * stride + word] |= bit
+            if rule.origin_remembers:
+                seen[v * stride + word] |= bit
+            arm = np.uint64(agents.arms[np.uint64(slots[v])])
+            for i in range(np.uint64(holder_starts[arm]), np.uint64(holder_starts[arm + ONE])):
+                held[np.uint64(holders[i]) + word] |= bit
+
+
+@helper
+def find_stays(t: int, v: int, row: int, network: Network, rule: Rule, abreast: Abreast) -> None:
+    """Which of v's links of round `t` there are in the next one as well: by link all bits, or none."""
+    starts, indices, stays, marks = network.starts, network.indices, abreast.stays, abreast.marks
+    # There is no round after the last one.
+    later = row if network.is_static or t == rule.horizon else row + 1
+    mark = np.int64(t * len(marks) + v)
+    for i in range(np.uint64(starts[later, v]), np.uint64(starts[later, v + 1])):
+        marks[np.uint64(indices[i])] = mark
+    first = np.uint64(starts[row, v])
+    for i in range(first, np.uint64(starts[row, v + 1])):
+        stays[i - first] = ALL_BITS if marks[np.uint64(indices[i])] == mark else NO_BITS
+
+
+@helper
+def receive(t: int, v: int, starts: Int64s, indices: Int32s, abreast: Abreast) -> None:
+    """What v has a first copy of in round `t`, from its neighbours in ascending order: `fresh`; and `linked_back`."""
+    sending, seen, stays, fresh = abreast.sending[t % 2], abreast.seen, abreast.stays, abreast.fresh
+    first, last = np.uint64(starts[v]), np.uint64(starts[v + 1])
+    n_words, stride = np.uint64(len(fresh)), np.uint64(len(fresh) + 1)
+    for word in range(NO_BITS, n_words, PAIR):
+        beside, place = word + ONE, np.uint64(v) * stride + word
+        before, before_beside = seen[place], seen[place + ONE]
+        now, now_beside, linked, linked_beside = before, before_beside, NO_BITS, NO_BITS
+        for i in range(first, last):
+            sender, stay = np.uint64(indices[i]), stays[i - first]
+            new, new_beside = sending[sender * stride + word] & ~now, sending[sender * stride + beside] & ~now_beside
+            now |= new
+            now_beside |= new_beside
+            linked |= new & stay
+            linked_beside |= new_beside & stay
+        seen[place], seen[place + ONE] = now, now_beside
+        fresh[word], fresh[beside] = now & ~before, now_beside & ~before_beside
+        abreast.linked_back[word], abreast.linked_back[beside] = linked, linked_beside
+
+
+@helper
+def decide_each(t: int, v: int, degree: int, rule: Rule, abreast: Abreast) -> None:
+    """Ask the relay rule about each message that v has a first copy of: which are relayed, absorbed and stopped."""
+    fresh, held, decided, ranks, chances = abreast.fresh, abreast.held, abreast.decided, abreast.ranks, abreast.chances
+    shift, base, ttl, is_random, n_fresh = (
+        abreast.shift,
+        np.uint64(v * (len(fresh) + 1)),
+        rule.ttl,
+        rule.is_random,
+        NO_BITS,
+    )
+    oldest = t - abreast.n_rounds + 1
+    for word in range(np.uint64(len(fresh))):
+        decided[RELAY, word] = decided[ABSORB, word] = decided[STOP, word] = NO_BITS
+        left = fresh[word]
+        while left != NO_BITS:
+            ranks[n_fresh] = word * WORDS + np.uint64(lowest_bit(left))
             left &= left - ONE
             n_fresh += ONE
-    k0, k1 = rule.stop_k0, rule.stop_k1
-    for r in range(padded(NO_BITS, n_fresh, len(chances))):
-        chances[r] = inlined_uniform(k0, k1, origin, sequence, np.int64(receivers[r]), ttl)
-
-
-@helper
-def decide_each(
-    origin: int, arm: int, sequence: int, hop: int, starts: Int64s, position: Int16s, rule: Rule, scratch: Scratch
-) -> tuple[int, int]:
-    """Ask the relay rule about each agent that has a first copy; sets who relays and who learns.
-
-    Returns how many absorb and how many stop the message.
-    """
-    sets, chances, ttl, is_random = scratch.sets, scratch.chances, rule.ttl - hop, rule.is_random
     if is_random:
-        draw_for_each(origin, sequence, ttl, rule, scratch)
-    n_absorbed = n_stopped = ZERO
-    r = NO_BITS
-    for word in range(np.uint64(sets.shape[1])):
-        left = sets[FRESH, word]
-        absorbed = stopped = learning = NO_BITS
-        while left != 0:
-            receiver, bit = agent_of(word, left), left & ~(left - ONE)
-            left &= left - ONE
-            has_arm, degree = position[receiver, np.uint64(arm)] >= 0, starts[receiver + ONE] - starts[receiver]
-            if is_random:
-                decision = np.int64(random_relay(has_arm, ttl, degree, chances[r], rule.parameter))
-            else:
-                decision = np.int64(rule.decision[1 if has_arm else 0, hop - 1, degree])
-            r += ONE
-            # Without a branch, since what is drawn cannot be predicted.
-            absorbed |= bit if decision == ABSORB else NO_BITS
-            stopped |= bit if decision == STOP else NO_BITS
-            learning |= bit if has_arm and not (decision == STOP and rule.stop_before_use) else NO_BITS
-        sets[LEARNING, word], sets[RELAYING, word] = learning, sets[FRESH, word] & ~(absorbed | stopped)
-        n_absorbed += bits_set(absorbed)
-        n_stopped += bits_set(stopped)
-    return n_absorbed, n_stopped
+        k0, k1 = rule.stop_k0, rule.stop_k1
+        for i in range(padded(NO_BITS, n_fresh, len(chances))):
+            origin = np.int64(ranks[i] >> shift)
+            made = oldest + np.int64(ranks[i]) - (origin << np.int64(shift))
+            chances[i] = inlined_uniform(k0, k1, origin, made, v, ttl - 1 - (t - made))
+    for i in range(n_fresh):
+        rank = ranks[i]
+        word, place = rank // WORDS, rank % WORDS
+        hop = t - oldest - np.int64(rank - (rank >> shift << shift))
+        has_arm = held[base + word] >> place & ONE != NO_BITS
+        if is_random:
+            decision = np.uint64(random_relay(has_arm, ttl - 1 - hop, degree, chances[i], rule.parameter))
+        else:
+            decision = np.uint64(rule.decision[1 if has_arm else 0, hop, degree])
+        decided[decision, word] |= ONE << place
 
 
 @helper
-def decide_by_sets(hop: int, holders: Words, rule: Rule, sets: Words) -> tuple[int, int]:
+def decide_by_sets(v: int, abreast: Abreast) -> None:
     """The same where a rule draws nothing and asks for no degree: it says the same of all who have the arm, or not."""
-    of_others, of_holders = rule.decision[0, hop - 1, 0], rule.decision[1, hop - 1, 0]
-    learns = not (of_holders == STOP and rule.stop_before_use)
-    n_absorbed = n_stopped = ZERO
-    for word in range(np.uint64(sets.shape[1])):
-        fresh = sets[FRESH, word]
-        held, others = fresh & holders[word], fresh & ~holders[word]
-        sets[LEARNING, word] = held if learns else NO_BITS
-        absorbed = (held if of_holders == ABSORB else NO_BITS) | (others if of_others == ABSORB else NO_BITS)
-        stopped = (held if of_holders == STOP else NO_BITS) | (others if of_others == STOP else NO_BITS)
-        n_absorbed += bits_set(absorbed)
-        n_stopped += bits_set(stopped)
-        sets[RELAYING, word] = fresh & ~(absorbed | stopped)
-    return n_absorbed, n_stopped
+    decided, decisions, base = abreast.decided, abreast.decisions, np.uint64(v * (len(abreast.fresh) + 1))
+    for word in range(np.uint64(len(abreast.fresh))):
+        fresh, held = abreast.fresh[word], abreast.held[base + word]
+        for decision in range(3):
+            others, holders = decisions[decision, 0, word], decisions[decision, 1, word]
+            decided[decision, word] = fresh & (held & holders | ~held & others)
 
 
 @helper
-def spread_by_sets(
-    origin: int,
-    arm: int,
-    sequence: int,
-    network: Network,
+def learn_in_order(
+    t: int,
+    v: int,
+    n_rounds: int,
+    shift: np.uint64,
+    learning: Words,
+    ranked: Ranked,
     agents: Agents,
-    rule: Rule,
-    scratch: Scratch,
-    key: int,
-    learner_row: int,
-    base: int,
-    fates: Fates,
-    counts: Int64s,
+    messages: Messages,
+    keys: Keys,
+    known: Known,
+    state: State,
 ) -> int:
-    """Spread the message that `origin` makes of `arm` in round `sequence`, as `spread` does; returns its learners."""
-    starts, bits = network.starts, network.bits
-    offsets, position, holders = agents.offsets, agents.position, agents.holders
-    sets, learners, n_words = scratch.sets, fates.learners, np.uint64(scratch.sets.shape[1])
-    asks_each = rule.is_random or rule.decision.shape[2] > 1
-    for word in range(n_words):
-        sets[SEEN, word], sets[SENDING, word] = sets[BEYOND, word], NO_BITS
-    home, own = np.uint64(origin) // np.uint64(WORD), ONE << np.uint64(origin % WORD)
-    sets[SENDING, home] = own
-    if rule.origin_remembers:
-        sets[SEEN, home] |= own
-    n_senders, n_back = 1, ZERO
-    n_learners: int = ZERO
-    n_delivered = n_absorbed = n_expired = n_stopped = n_queued = n_sent_in_all = ZERO
-    for hop in range(1, rule.reach + 1):
-        t, n_sent = sequence + hop - 1, ZERO
-        if t > rule.horizon:
-            n_senders = 0
-        if n_senders > 0:
-            row = 0 if network.is_static else t - network.first_round
-            # Nothing is sent back after the last hop, and there is no round after the last one.
-            later = row if network.is_static or hop == rule.reach or t == rule.horizon else row + 1
-            n_sent = send_by_sets(n_senders, starts[row], bits[row], bits[later], sets) - n_back
-            if asks_each:
-                gone, stopped = decide_each(origin, arm, sequence, hop, starts[row], position, rule, scratch)
+    """Add what v learned in round `t` to its sums, in ascending (origin, round); how much of it changes nothing."""
+    positions, compares, sums, blocks = agents.position, len(known.counts) > 0, state.sums, state.blocks
+    agent, first, n_stale = np.uint64(v), agents.offsets[v], 0
+    for word in range(np.uint64(len(learning))):
+        left = learning[word]
+        learning[word] = NO_BITS
+        while left != NO_BITS:
+            rank = word * WORDS + np.uint64(lowest_bit(left))
+            left &= left - ONE
+            amount, reward = ranked.amounts[rank], ranked.rewards[rank]
+            learner = np.uint64(first + positions[agent, np.uint64(ranked.arms[rank])])
+            made = t - n_rounds + 1 + np.int64(rank - (rank >> shift << shift))
+            if compares:
+                place = known.rows[messages.slots[rank >> shift, made % messages.slots.shape[1]]] + known.rank[learner]
+                n_stale += learn_sum(learner, amount, reward, place, known.counts, known.totals, sums)
             else:
-                gone, stopped = decide_by_sets(hop, holders[arm], rule, sets)
-            n_absorbed += gone
-            n_stopped += stopped
-            n_senders, n_back = 0, ZERO
-            for word in range(n_words):
-                relaying = sets[RELAYING, word]
-                sets[SENDING, word] = relaying
-                n_senders += bits_set(relaying)
-                n_delivered += bits_set(sets[FRESH, word])
-                if not rule.relay_to_sender:
-                    n_back += bits_set(relaying & sets[LINKED_BACK, word])
-                left = sets[LEARNING, word]
-                while left != 0:
-                    learner = agent_of(word, left)
-                    left &= left - ONE
-                    learners[learner_row, base + n_learners] = offsets[learner] + position[learner, np.uint64(arm)]
-                    n_learners += 1
-            if rule.ttl - hop < 1:
-                n_expired += n_senders
-                n_senders = 0
-        if t == rule.horizon:
-            n_queued = n_senders
-        n_sent_in_all += n_sent
-        fates.sent[key, hop - 1] = n_sent
-        fates.end[key, hop - 1] = n_learners
-    fates.base[key] = base
-    counts[fate.SENT] += n_sent_in_all
-    count_fates(n_delivered, n_absorbed, n_expired, n_stopped, n_queued, n_learners, counts)
-    return n_learners
+                block = block_of(made, t, keys)
+                n_stale += 1 if amount == 0.0 or block < 0 else 0
+                if block >= 0:
+                    enter(learner, amount, reward, block, sums, blocks)
+    return n_stale
 
 
 @routine
-def spread_all_by_sets(
+def hop_abreast(
     t: int,
     network: Network,
     agents: Agents,
-    holders: Holders,
     rule: Rule,
     slots: Int32s,
+    messages: Messages,
     scratch: Scratch,
-    ring: Fates,
+    keys: Keys,
+    known: Known,
+    state: State,
     counts: Int64s,
     stop: Int64s,
-) -> bool:
-    """Spread the messages of round `t`, from the agent on that `scratch.cursor` names; whether all were spread.
-
-    See `spread_rounds`, of which this is a part: all messages of a round, since calls would take long for one.
-    """
-    cursor, learners, arms, row = scratch.cursor, ring.learners, agents.arms, t % rule.reach
-    starts, most_receipts = holders.starts, rule.most_receipts
-    for v in range(cursor[0], len(slots)):
-        slot = slots[v]
-        if slot < 0:
-            continue
-        arm = arms[slot]
-        if is_set(stop) or cursor[1] + most_receipts * (starts[arm + 1] - starts[arm]) > learners.shape[1]:
-            cursor[0] = v
-            return False
-        key = v * rule.reach + row
-        cursor[1] += spread_by_sets(v, arm, t, network, agents, rule, scratch, key, row, cursor[1], ring, counts)
-    return True
+) -> int:
+    """All messages under way make their hop of round `t`, and who has a first copy learns; how many copies are sent."""
+    abreast = scratch.abreast
+    begin_hop(t, agents, rule, slots, abreast)
+    rank_messages(t, abreast.n_rounds, abreast.shift, agents, messages, abreast.ranked)
+    row = 0 if network.is_static else t - network.first_round
+    starts, sending, coming, held = (
+        network.starts[row],
+        abreast.sending[t % 2],
+        abreast.sending[1 - t % 2],
+        abreast.held,
+    )
+    fresh, decided, learning, goes_on = abreast.fresh, abreast.decided, abreast.learning, abreast.goes_on
+    asks_each = rule.is_random or rule.decision.shape[2] > 1
+    n_delivered = n_absorbed = n_stopped = n_relayed = n_expired = n_heard = n_stale = n_back = ZERO
+    n_sent: int = -abreast.n_back[0]
+    n_oldest = ZERO
+    for v in range(len(slots)):
+        if is_set(stop):
+            return 0
+        base, degree = np.uint64(v * (len(fresh) + 1)), starts[v + 1] - starts[v]
+        if not rule.relay_to_sender and rule.reach > 1:
+            find_stays(t, v, row, network, rule, abreast)
+        receive(t, v, starts, network.indices, abreast)
+        if asks_each:
+            decide_each(t, v, degree, rule, abreast)
+        else:
+            decide_by_sets(v, abreast)
+        n_sending = ZERO
+        for word in range(np.uint64(len(fresh))):
+            relaying, stopped = decided[RELAY, word], decided[STOP, word]
+            learned = fresh[word] & held[base + word] & (~stopped if rule.stop_before_use else ALL_BITS)
+            learning[word], coming[base + word] = learned, relaying & goes_on[word]
+            n_sending += bits_set(sending[base + word])
+            n_oldest += bits_set(coming[base + word] & abreast.oldest[word])
+            n_delivered += bits_set(fresh[word])
+            n_absorbed += bits_set(decided[ABSORB, word])
+            n_stopped += bits_set(stopped)
+            n_relayed += bits_set(relaying & goes_on[word])
+            n_expired += bits_set(relaying & ~goes_on[word])
+            n_heard += bits_set(learned)
+            n_back += bits_set(relaying & goes_on[word] & abreast.linked_back[word])
+        n_sent += n_sending * degree
+        n_stale += learn_in_order(
+            t, v, abreast.n_rounds, abreast.shift, learning, abreast.ranked, agents, messages, keys, known, state
+        )
+    abreast.lives_on[0] = 1 if n_oldest > 0 and abreast.n_rounds < rule.reach else 0
+    abreast.n_back[0] = ZERO if rule.relay_to_sender else n_back
+    n_queued = n_relayed if t == rule.horizon else ZERO
+    counts[fate.SENT] += n_sent
+    counts[fate.STALE] += n_stale
+    count_fates(n_delivered, n_absorbed, n_expired, n_stopped, n_queued, n_heard, counts)
+    return n_sent

@@ -114,7 +114,7 @@ def _bind(rules: Rules, plain: bool, memory: str, replays: bool, _identities: st
     # What a rule has no part in is shared with the usual kernels: a process compiles it once.
     pull_rounds, emit, decide = pulls.pull_rounds, emissions.emit, merge.decide
     quiet_rounds = quiet.quiet_rounds
-    relays, spreads, spread_all_by_sets = random_relay, spread.spread, sets.spread_all_by_sets
+    relays, spreads, decide_each = random_relay, spread.spread, sets.decide_each
     restart, tell_everyone = faults.restart, rounds.tell_everyone
     if index is not UCB.index or memory or replays:
         clock_rule = compile_rule(CLOCKS.get(rules[0], Policy.clock))
@@ -137,21 +137,21 @@ def _bind(rules: Rules, plain: bool, memory: str, replays: bool, _identities: st
     if relay is not None:
         relays = compile_rule(relay)
         decide_each = helper(rebind(sets.decide_each, random_relay=relays))
-        by_sets = helper(rebind(sets.spread_by_sets, decide_each=decide_each))
-        spread_all_by_sets = compiling_part(rebind(spread_all_by_sets, spread_by_sets=by_sets))
         spreads = compiling_block(rebind(spreads, random_relay=relays))
     heard, entering = _of_memory(memory, "begin_heard"), _of_memory(memory, "block_of", "enter")
-    deliver, learn_in_order = rounds.deliver, walk.learn_in_order
+    deliver, learn_in_order, hop_abreast = rounds.deliver, sets.learn_in_order, sets.hop_abreast
     if entering:
         deliver = compiling_part(rebind(deliver, **entering))
         learn_in_order = helper(rebind(learn_in_order, **entering))
+    if entering or relay is not None:
+        hop_abreast = compiling_part(rebind(hop_abreast, decide_each=decide_each, learn_in_order=learn_in_order))
         tell_everyone = tell_everyone if plain else compiling_part(rebind(tell_everyone, **entering))
     begin = helper(
         rebind(rounds.begin, restart=restart, pull_rounds=pull_rounds, tell_everyone=tell_everyone, emit=emit, **heard)
     )
     plan_rounds = rebind(planned.plan_rounds, begin=begin, pull_rounds=pull_rounds)
     pull_part = rebind(planned.pull_part, pull_rounds=pull_rounds, emit=emit)
-    spreading = {"spread": spreads, "spread_all_by_sets": spread_all_by_sets}
+    spreading = {"spread": spreads, "hop_abreast": hop_abreast}
     spread_rounds = rebind(rounds.spread_rounds, begin=begin, deliver=deliver, **spreading)
     begin_walk = compiling_part(rebind(walk.begin_walk, restart=restart, pull_rounds=pull_rounds, emit=emit, **heard))
     walking = {"begin_walk": begin_walk, "learn_in_order": learn_in_order}

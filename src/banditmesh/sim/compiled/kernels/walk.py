@@ -24,10 +24,10 @@ import numpy as np
 from ....protocols.relaying import ABSORB, RELAY, STOP
 from ..bitsets import WORD
 from . import fate
-from .compiling import helper, kernel, lowest_bit, routine
-from .emissions import emit, learn_sum
+from .compiling import helper, kernel, routine
+from .emissions import emit
 from .faults import keep_arriving, restart
-from .forgetting import begin_heard, block_of, enter
+from .forgetting import begin_heard
 from .lanes import padded
 from .layout import (
     ACCEPTED,
@@ -57,6 +57,7 @@ from .layout import (
 )
 from .pulls import pull_rounds
 from .scalars import inlined_uniform, random_relay
+from .sets import learn_in_order, rank_messages
 from .spread import pick_neighbours
 from .stopping import is_set
 
@@ -312,46 +313,6 @@ def settle(t: int, w: int, starts: Int64s, agents: Agents, rule: Rule, walked: W
     counts[fate.QUEUED if t == rule.horizon else fate.RELAYED] += n_relayed
 
 
-@helper
-def learn_in_order(
-    t: int,
-    w: int,
-    reach: int,
-    agents: Agents,
-    messages: Messages,
-    walked: Walked,
-    keys: Keys,
-    known: Known,
-    state: State,
-) -> int:
-    """Add what w learned in round `t` to its sums, in ascending (origin, round); how much of it changes nothing."""
-    slots, amounts, rewards = messages.slots, messages.amounts, messages.rewards
-    arms, positions, learning, shift = agents.arms, agents.position, walked.learning, walked.shift
-    sums, blocks, compares = state.sums, state.blocks, len(known.counts) > 0
-    agent, first, n_stale, oldest = np.uint64(w), agents.offsets[w], 0, (t + 1) % reach
-    for word in range(np.uint64(len(learning))):
-        left = learning[word]
-        learning[word] = NO_BITS
-        while left != NO_BITS:
-            rank = word * WORDS + np.uint64(lowest_bit(left))
-            left &= left - ONE
-            origin = rank >> shift
-            age = rank - (origin << shift)
-            later = oldest + np.int64(age)
-            row = np.uint64(later if later < reach else later - reach)
-            slot, amount, reward = slots[origin, row], amounts[origin, row], rewards[origin, row]
-            learner = np.uint64(first + positions[agent, np.uint64(arms[np.uint64(slot)])])
-            if compares:
-                place = known.rows[slot] + known.rank[learner]
-                n_stale += learn_sum(learner, amount, reward, place, known.counts, known.totals, sums)
-            else:
-                block = block_of(t - reach + 1 + np.int64(age), t, keys)
-                n_stale += 1 if amount == 0.0 or block < 0 else 0
-                if block >= 0:
-                    enter(learner, amount, reward, block, sums, blocks)
-    return n_stale
-
-
 @kernel
 def walk_rounds(first: int, last: int, chunk: Chunk, arrays: Arrays, walked: Walked) -> None:
     """Simulate the rounds from `first` to before `last`, a part of the chunk."""
@@ -377,8 +338,11 @@ def walk_rounds(first: int, last: int, chunk: Chunk, arrays: Arrays, walked: Wal
                 n_sent += send_to_all(t, v, n_queued, starts, indices, rule, walked, links)
         counts[fate.SENT] += n_sent
         chunk.sent[t - chunk.first] = n_sent
+        rank_messages(t, rule.reach, walked.shift, agents, messages, walked.ranked)
         for w in range(n_agents):
             if is_set(stop):
                 return
             settle(t, w, starts, agents, rule, walked, counts)
-            counts[fate.STALE] += learn_in_order(t, w, rule.reach, agents, messages, walked, keys, known, state)
+            counts[fate.STALE] += learn_in_order(
+                t, w, rule.reach, walked.shift, walked.learning, walked.ranked, agents, messages, keys, known, state
+            )
