@@ -674,6 +674,13 @@ def test_connection_is_not_idle_while_a_request_behind_another_is_answered(tmp_p
             assert answers.read().endswith(b'{"answer":"counted"}')
 
 
+def test_requests_before_what_is_no_http_are_answered(shared):
+    reward = asking("/v1/observe", '{"arm": "red", "reward": 0.5, "key": "before nonsense"}')
+    with shared.connect() as connection, connection.makefile("rb") as answers:
+        connection.sendall(reward * 2 + b"nonsense\r\n\r\n")
+        assert answers.read().count(b"HTTP/1.1 200 ") == 2
+
+
 def test_request_under_way_is_answered_when_sidecar_ends(tmp_path):
     with Beside(a_node(tmp_path)) as beside, beside.connect() as connection:
         beside.do(beside.node._committer.turn.acquire)

@@ -43,6 +43,8 @@ class _Cycle:
 
     #: Set when the connection is lost; here nothing waits for it.
     message_event = asyncio.Event()
+    #: It has come whole.
+    more_body = False
 
     def __init__(self, keep_alive: bool) -> None:
         self.keep_alive = keep_alive
@@ -157,6 +159,14 @@ class FastConnection(connections._Ending, _Quick):
         if self.is_busy:
             # The connection was idle after a quick answer, until what came behind it in the same piece.
             self._unset_keepalive_if_required()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is no HTTP; behind a whole request, by ending the connection with its answer."""
+        if self.is_busy and not self.cycle.more_body:
+            self.flow.pause_reading()
+            self.cycle.keep_alive = False
+        else:
+            super().send_400_response(msg)
 
     def on_message_begin(self) -> None:
         """A request begins."""
