@@ -30,12 +30,7 @@ def live_through(seed, n_events=60, is_signed=False):
         shutil.rmtree(folder)
 
 
-def mostly_slow(firsts, quick):
-    """Seeds to begin with: the quick 25 meet everything that the others do."""
-    return [first if first == quick else pytest.param(first, marks=pytest.mark.slow) for first in firsts]
-
-
-@pytest.mark.parametrize("first", mostly_slow(range(0, 200, 50), quick=0))
+@pytest.mark.parametrize("first", range(0, 200, 50))
 def test_promises_hold_whatever_happens(first):
     for seed in range(first, first + 25):
         live_through(seed, n_events=40)
@@ -48,7 +43,7 @@ def test_promises_hold_whatever_happens_many_times(first):
         live_through(seed)
 
 
-@pytest.mark.parametrize("first", mostly_slow(range(0, 100, 25), quick=50))
+@pytest.mark.parametrize("first", range(0, 100, 25))
 def test_promises_hold_whatever_members_do_where_statistics_are_signed(first):
     for seed in range(first, first + 25):
         live_through(seed, n_events=25, is_signed=True)
