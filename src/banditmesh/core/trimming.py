@@ -65,7 +65,7 @@ def centre_of(own: tuple[Any, float], others: Sequence[tuple[Any, float]], f: in
     Examples
     --------
     >>> centre_of((10, 5.0), [(10, 4.0), (12, 6.0), (9, 5.0), (11, 5.0), (10, 6.0), (10**6, 9e6)], f=1)
-    (12, 40, 0.5)
+    (12, 50, 0.5)
     """
     n_own, own_total = own
     counts = sorted((count for count, _ in others), reverse=True)
