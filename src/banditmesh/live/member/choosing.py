@@ -98,6 +98,11 @@ class Sight:
     (0, 1)
     """
 
+    __slots__ = (
+        "_asks_lowest", "_counts", "_has_priors", "_lapse_reward", "_lowest", "_means", "_other", "_specs", "_totals",
+        "_view", "waiting",
+    )  # fmt: skip
+
     def __init__(self, specs: Sequence[ArmSpec], lapse_reward: float | None = None) -> None:
         self._specs = specs
         self._lapse_reward = lapse_reward

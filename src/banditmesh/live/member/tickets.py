@@ -292,6 +292,8 @@ class Tickets:
 class _Open:
     """The open tickets of one arm, ascending: numbers, and when they were given."""
 
+    __slots__ = ("answered", "first", "longest", "numbers", "times", "until", "until_number", "waits")
+
     def __init__(self) -> None:
         self.numbers = array("q")
         self.times = array("d")
