@@ -211,7 +211,7 @@ GOALS: tuple[tuple[str, str, float, str, Callable[[Rows], float | None]], ...] =
     (
         "One replicate of 100,000 agents, two threads by one (1.0 before)",
         "scale",
-        1.4,
+        1.6,
         "at least",
         lambda rows: one(rows, "speed_up", network="er", n_agents=100_000),
     ),
@@ -236,7 +236,7 @@ GOALS: tuple[tuple[str, str, float, str, Callable[[Rows], float | None]], ...] =
     (
         "First simulation, empty cache, s (12 to 13 before)",
         "startup",
-        7.0,
+        4.0,
         "at most",
         lambda rows: first(rows, "first simulation"),
     ),
