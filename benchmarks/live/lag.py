@@ -34,13 +34,12 @@ def measure(quick: bool) -> list[Row]:
     with grounds() as place:
         lags, rates = asyncio.run(with_a_stopped_one(place, 0.3 if quick else 6.0))
     rows: list[Row] = []
-    for which in ("nobody", "a neighbour"):
+    for which in ("no neighbour", "a neighbour"):
         for what, value in (("99th percentile", percentile(lags[which], 99)), ("the most", max(lags[which]))):
             rows.append({"what": f"event-loop lag, {which} stopped, {what}", "value": 1000 * value, "unit": "ms"})
-    share = rates["a neighbour"] / rates["nobody"]
-    what = "statistics to the others, a neighbour stopped"
-    row = {"what": what, "value": rates["a neighbour"], "unit": "a second", "share": share, "beside": "nobody stopped"}
-    return [*rows, row]
+    share = rates["a neighbour"] / rates["no neighbour"]
+    row: Row = {"what": "statistics to the others, a neighbour stopped", "value": rates["a neighbour"]}
+    return [*rows, {**row, "unit": "a second", "share": share, "beside": "no neighbour stopped"}]
 
 
 async def with_a_stopped_one(place: Any, seconds: float) -> tuple[dict[str, list[float]], dict[str, float]]:
@@ -50,8 +49,8 @@ async def with_a_stopped_one(place: Any, seconds: float) -> tuple[dict[str, list
     async with hub, neighbours(place, hub, ("awake", "asleep")) as pids:
         feeding = asyncio.create_task(feed(hub))
         await asyncio.sleep(min(1.0, seconds))
-        for which in ("nobody", "a neighbour"):
-            if which != "nobody":
+        for which in ("no neighbour", "a neighbour"):
+            if which != "no neighbour":
                 os.kill(pids["asleep"], signal.SIGSTOP)
             link = hub._links.neighbours["awake"].conversation
             assert link is not None

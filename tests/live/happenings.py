@@ -230,7 +230,7 @@ async def mistype(world):
 
 
 async def change_trust(world):
-    """A node bears another number of liars from now on, or none."""
+    """A node's `trim` changes, perhaps to 0."""
     machine = world.draw_running()
     if machine is not None:
         old, machine.trim = machine.trim, world.more.choice((0, 1, 1, 2))

@@ -25,7 +25,7 @@ def shift_of(reach: int) -> int:
 
 
 def fit(n_agents: int, reach: int) -> bool:
-    """Whether the messages of so many agents that travel for `reach` rounds may be sets."""
+    """Whether sets can hold the messages of `n_agents` agents, each of which travels for `reach` rounds."""
     return n_agents <= MAX_AGENTS and n_agents << shift_of(reach) <= MAX_MESSAGES
 
 

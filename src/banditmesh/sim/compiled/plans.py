@@ -73,7 +73,7 @@ def make_scratch(packed: Packed) -> Scratch:
 
 
 def make_abreast(packed: Packed, n_rounds: int) -> Abreast:
-    """Workspace for the messages of so many rounds that hop together, or none if they do not."""
+    """Workspace for a run of `n_rounds` whose messages hop together; empty for any other run."""
     traits, problem, is_used = packed.traits, packed.run.problem, packed.traits.goes_abreast
     reach = min(n_rounds, traits.reach)
     n_agents, shift = (problem.n_agents if is_used else 0), shift_of(reach)

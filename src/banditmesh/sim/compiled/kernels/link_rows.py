@@ -20,7 +20,7 @@ def write_row(
     for v in range(n_agents + 1):
         starts[v] = 0
     for c in range(np.uint64(n_codes)):
-        # Exact, since no network has so many pairs that their numbers are rounded.
+        # Exact for codes below 2^52: up to 67 million agents.
         lower[c] = np.int64(codes[c] / n_agents)
     for c in range(np.uint64(n_codes)):
         i = np.uint64(lower[c])
