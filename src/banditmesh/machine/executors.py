@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import pickle
 import signal
 import sys
 import threading
@@ -23,7 +24,9 @@ from concurrent.futures import (
 )
 from contextlib import contextmanager
 from itertools import islice
+from multiprocessing import parent_process
 from multiprocessing.context import SpawnContext, SpawnProcess
+from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, TypeVar
 
@@ -196,7 +199,6 @@ def start_worker() -> None:
 
 
 def _leave_with_parent() -> None:
-    from multiprocessing import parent_process
     from multiprocessing.connection import wait
 
     parent = parent_process()
@@ -228,6 +230,36 @@ class _Process(SpawnProcess):
 
 class _Context(SpawnContext):
     Process = _Process
+
+
+@contextmanager
+def beside(task: Callable[..., object], *args: Any) -> Iterator[None]:
+    """While this is open, another process does a task, if one can be started; then it is killed, done or not.
+
+    For what may be left undone at any point. Not in a process that is a worker itself, nor where this interpreter is
+    another program's, which would be started in its place.
+    """
+    if parent_process() is not None or getattr(sys, "frozen", False) or "python" not in Path(sys.executable or "").name:
+        yield
+        return
+    try:
+        process = _Process(target=_do_as_worker, args=(pickle.dumps((task, args)),), daemon=True)
+        process.start()
+    except Exception:
+        # Whatever the reason is, the task is left undone.
+        yield
+        return
+    try:
+        yield
+    finally:
+        process.kill()
+        process.join()
+
+
+def _do_as_worker(packed: bytes) -> None:
+    start_worker()
+    task, args = pickle.loads(packed)
+    task(*args)
 
 
 @contextmanager

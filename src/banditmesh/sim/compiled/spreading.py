@@ -131,7 +131,7 @@ class Spread(Replicate):
                 barrier.wait()
                 if part == 0:
                     chunk.regret[t - chunk.first] = sum_in_order(self._regrets[t % 2])
-                n_stale += deliver_part(t, part, n_parts, arrays, plan, ring, self.stop.flag)
+                n_stale += self.deliver(t, part)
                 self.stop.check()
             return n_stale
 
@@ -149,6 +149,12 @@ class Spread(Replicate):
             crew.work([partial(simulate_until_stopped, part) for part in range(n_parts)], n_parts, self.stop)
         )
         chunk.sent[:] = sent.sum(axis=0)
+
+    def deliver(self, t: int, part: int = 0) -> int:
+        """Deliver by the plan what is heard in round `t` in a part of the agents; how much of it changes nothing."""
+        arrays = self._parts[part] if self._n_parts > 1 else self.arrays
+        n_stale: int = deliver_part(t, part, self._n_parts, arrays, self._plan, self._records, self.stop.flag)
+        return n_stale
 
     def _spread(self, chunk: Chunk, last: int) -> None:
         t = chunk.first

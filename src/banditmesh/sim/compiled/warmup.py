@@ -35,6 +35,7 @@ from .kernels.identity import Undescribed
 from .kernels.special import Kernels, distrust, is_built_in
 from .kernels.turns import WAITING
 from .packing import traits
+from .planning_beside import planning_beside
 from .spreading import Spread
 
 #: What is said of a rule that fails the check.
@@ -46,7 +47,7 @@ _ready: set[Any] = set()
 _failed: dict[Any, str] = {}
 #: What has been said in this process, and of which kernels if they are of a user's own rules.
 _said: set[tuple[str, Kernels | None]] = set()
-_DURATION: Final = "this takes about ten seconds ..."
+_DURATION: Final = "this takes some seconds ..."
 
 
 class Differs(str):
@@ -62,7 +63,7 @@ def prepare(run: Run) -> str | None:
         return f"{rules} {run.protocol.emission.name!r} does not compile ({_failed[_kind(run)]})"
     try:
         # Numba makes millions of objects, and looking for garbage among them took a tenth of the time.
-        with RARELY, announced(run):
+        with RARELY, announced(run), planning_beside(_small(run)):
             equal = equals_reference(run)
             if not equal and is_built_in(compiled.rules_of(run)) and _is_shipped(run):
                 _say("kernels read from the cache gave wrong numbers; they are removed and compiled again")

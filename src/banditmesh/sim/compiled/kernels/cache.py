@@ -98,6 +98,13 @@ class KernelFiles:
             with atomic.writing(self._path(key), mode=atomic.READABLE) as stream:
                 stream.write(_checksum(self._path(key), content) + content)
 
+    def is_empty(self) -> bool:
+        """Whether nothing of the kernel is kept that was compiled from these sources."""
+        current = f"{self._name}.{stamp()}."
+        with contextlib.suppress(OSError):
+            return not any(path.name.startswith(current) for path in self._all())
+        return True
+
     def flush(self) -> None:
         """Remove all of the kernel's files."""
         for path in self._all():
@@ -137,6 +144,11 @@ def keep(dispatcher: Any) -> KernelFiles:
 def is_kept(dispatcher: Any) -> bool:
     """Whether a kernel is kept in such files."""
     return isinstance(getattr(dispatcher._cache, "_cache_file", None), KernelFiles)
+
+
+def is_missing(dispatcher: Any) -> bool:
+    """Whether a kernel is kept in such files, and none holds what it was compiled to from these sources."""
+    return is_kept(dispatcher) and dispatcher._cache._cache_file.is_empty()
 
 
 def remove_all() -> None:
