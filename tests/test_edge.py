@@ -197,7 +197,7 @@ def test_a_spec_goes_with_no_option_that_it_decides(run, tmp_path, verb):
     # What is shown, at which pace, and how a frontier is worked out, no spec says.
     besides |= {"--agents", "--rounds-per-second", "--max-messages-per-second", "--max-link-load-per-second"}
     besides |= {"--keep", "--workers", "--executor", "--prune"}
-    for parameter in cli.cli.commands[verb].params:
+    for parameter in cli.cli.get_command(None, verb).params:
         option = parameter.opts[0]
         if option.startswith("--") and option not in besides:
             values = {"--rules": ["sound"], "--outages": ["0.1", "0.1"], "--network": ["er"]}.get(option, ["1"])
@@ -446,7 +446,7 @@ def test_hostile_arguments_are_answered_in_one_line(run, tmp_path, monkeypatch):
     draw = random.Random(11)
     for _ in range(300):
         verb = draw.choice(sorted(LAST))
-        options = [one.opts[0] for one in cli.cli.commands[verb].params if one.opts[0].startswith("--")]
+        options = [one.opts[0] for one in cli.cli.get_command(None, verb).params if one.opts[0].startswith("--")]
         arguments = [verb] + ["study.toml"] * (verb == "run" or draw.random() < 0.2)
         for option in draw.sample(options, k=min(len(options), draw.choice([1, 1, 2]))):
             if option not in ("--debug", "--json", "--fail-fast", "--all"):

@@ -1,44 +1,39 @@
 """The command line: thin verbs over the library's calls.
 
 Exit status: 0 done, 1 failed, 2 wrong use, 130 interrupted. An error is one line on standard error, whatever it is;
-`--debug` shows where it comes from. Libraries are imported inside the verbs, so that `--help` answers at once.
+`--debug` shows where it comes from. Libraries are imported inside the verbs, so that `--help` answers at once, and a
+verb's own module with the verb, so that a node does not keep the others in memory.
 """
 
 from __future__ import annotations
 
 import contextlib
+import importlib
 import io
 import os
 import sys
 import traceback
 import warnings
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import click
 
 from .errors import BanditmeshError, BanditmeshWarning, InputError
-from .verbs.bounds import bounds_verb
-from .verbs.compare import compare_verb
-from .verbs.frontier import frontier_verb
-from .verbs.keys import keys_verb
-from .verbs.mesh import mesh_verb
-from .verbs.node import node_verb
-from .verbs.paper import paper_verb
-from .verbs.serve import serve_verb
-from .verbs.story import story_verb
-from .verbs.study import new_verb, plot_verb, run_verb
-from .verbs.suite import suite_verb
 from .version import __version__
 
 #: The verbs, by what their user wants to do; the documentation's front page has the same groups.
-GROUPS: Final[dict[str, tuple[click.Command, ...]]] = {
-    "Try it": (story_verb, serve_verb, compare_verb),
-    "With your own data": (frontier_verb, new_verb, run_verb, plot_verb),
-    "Invent a protocol": (suite_verb,),
-    "Deploy": (keys_verb, node_verb, mesh_verb),
-    "What is proven": (bounds_verb, paper_verb),
+GROUPS: Final[dict[str, tuple[str, ...]]] = {
+    "Try it": ("story", "serve", "compare"),
+    "With your own data": ("frontier", "new", "run", "plot"),
+    "Invent a protocol": ("suite",),
+    "Deploy": ("keys", "node", "mesh"),
+    "What is proven": ("bounds", "paper"),
 }
+#: The modules of verbs, where they are not the verbs' own names.
+_MODULES: Final = dict.fromkeys(("new", "run", "plot"), "study")
+
+_Command = TypeVar("_Command", bound=click.Command)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -61,7 +56,7 @@ def _explain(error: BaseException, arguments: list[str]) -> tuple[str, int]:
     """One line about an error, and the exit status."""
     if isinstance(error, click.UsageError):
         # Of a value that is missing click does not say where; the first argument does.
-        verb = "".join(f" {one}" for one in arguments[:1] if one in cli.commands)
+        verb = "".join(f" {one}" for one in arguments[:1] if one in cli.list_commands(None))
         command = error.ctx.command_path if error.ctx else f"banditmesh{verb}"
         return _one_line(f"{command}: {error.format_message()} (see '{command} --help')"), 2
     if isinstance(error, KeyboardInterrupt | click.Abort):
@@ -137,17 +132,50 @@ def _ask_for_trace(context: click.Context, _: click.Parameter, asked: bool) -> N
         context.obj["debug"] = True
 
 
+def _with_debug(command: _Command) -> _Command:
+    """A command with `--debug`, as have those within it."""
+    command.params.append(
+        click.Option(
+            ["--debug"],
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            callback=_ask_for_trace,
+            help="Show the traceback of an error, as does BANDITMESH_DEBUG=1.",
+        )
+    )
+    # Docstrings are raw, and click wants the very character: it keeps the lines of a paragraph as they are.
+    command.help = (command.help or "").replace("\\b", "\b")
+    for inner in command.commands.values() if isinstance(command, click.Group) else ():
+        _with_debug(inner)
+    return command
+
+
 class _Grouped(click.Group):
-    """Verbs in the groups that the documentation's front page leads to."""
+    """Verbs in the groups that the documentation's front page leads to, each imported when it is asked for."""
+
+    def list_commands(self, ctx: click.Context | None) -> list[str]:
+        return sorted(name for names in GROUPS.values() for name in names)
+
+    def get_command(self, ctx: click.Context | None, cmd_name: str) -> click.Command | None:
+        names = self.list_commands(ctx)
+        # For a name that there is not, click looks for similar ones among all commands.
+        for name in (cmd_name,) if cmd_name in names else names:
+            if name not in self.commands:
+                module = importlib.import_module(f".verbs.{_MODULES.get(name, name)}", __package__)
+                self.add_command(_with_debug(getattr(module, f"{name}_verb")))
+        return self.commands.get(cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        width = max(map(len, self.commands))
-        for title, verbs in GROUPS.items():
+        width = max(map(len, self.list_commands(ctx)))
+        for title, names in GROUPS.items():
             with formatter.section(title):
-                rows = [(verb.name or "", verb.get_short_help_str(formatter.width)) for verb in verbs]
-                formatter.write_dl([(name.ljust(width), text) for name, text in rows])
+                verbs = (self.get_command(ctx, name) for name in names)
+                texts = [verb.get_short_help_str(formatter.width) for verb in verbs if verb is not None]
+                formatter.write_dl([(name.ljust(width), text) for name, text in zip(names, texts, strict=True)])
 
 
+@_with_debug
 @click.group(cls=_Grouped, context_settings={"help_option_names": ["-h", "--help"]}, invoke_without_command=True)
 @click.version_option(__version__, message="banditmesh %(version)s")
 @click.pass_context
@@ -160,25 +188,3 @@ def cli(context: click.Context) -> None:
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
-
-
-def _all_commands(command: click.Command) -> list[click.Command]:
-    inner = command.commands.values() if isinstance(command, click.Group) else ()
-    return [command, *(one for each in inner for one in _all_commands(each))]
-
-
-for _verb in (verb for verbs in GROUPS.values() for verb in verbs):
-    cli.add_command(_verb)
-for _command in _all_commands(cli):
-    _command.params.append(
-        click.Option(
-            ["--debug"],
-            is_flag=True,
-            is_eager=True,
-            expose_value=False,
-            callback=_ask_for_trace,
-            help="Show the traceback of an error, as does BANDITMESH_DEBUG=1.",
-        )
-    )
-    # Docstrings are raw, and click wants the very character: it keeps the lines of a paragraph as they are.
-    _command.help = (_command.help or "").replace("\\b", "\b")
