@@ -1,6 +1,7 @@
 """Metrics are what the node says of itself, in a text that Prometheus can read."""
 
 import asyncio
+import math
 import time
 
 import pytest
@@ -8,7 +9,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from sidecars import Beside, a_node
 
 from banditmesh.live import Client
-from banditmesh.live.http import metrics
+from banditmesh.live.http import exposition, metrics
+from banditmesh.live.http.exposition import Family, Histogram, Sample, as_text
 from banditmesh.live.http.metrics import Metrics
 from banditmesh.live.statistics import Statistic
 
@@ -119,6 +121,28 @@ def test_lag_of_the_loop_is_measured(monkeypatch):
 
 
 def lag_of(one):
-    name = "banditmesh_loop_lag_seconds"
-    samples = [sample for family in one._lag.collect() for sample in family.samples]
-    return {(sample.name.removeprefix(name), sample.labels.get("le")): sample.value for sample in samples}
+    return {(end, labels.get("le")): value for family in one._lag.families() for value, labels, end in family.samples}
+
+
+def test_a_histogram_counts_a_value_at_its_bound_and_what_is_beyond_all():
+    one = Histogram("wait", "How long.", (1.0, 2.0))
+    for value in (0.5, 1.0, 1.5, 7.0):
+        one.observe(value)
+    values = read(as_text(one.families()).decode())
+    assert [values["wait_bucket", f"le={bound}"] for bound in ("1.0", "2.0", "+Inf")] == [2, 3, 4]
+    assert (values["wait_count",], values["wait_sum",]) == (4, 10.0)
+
+
+def test_numbers_that_are_none_can_be_read_back():
+    samples = [Sample(value, {"which": str(value)}) for value in (math.inf, -math.inf, math.nan)]
+    text = as_text([Family("gauge", "one", "Odd ones.", samples)]).decode()
+    assert [repr(one) for one in read(text).values()] == ["inf", "-inf", "nan"]
+
+
+def test_where_the_system_does_not_show_a_process_its_metrics_are_left_out(monkeypatch, tmp_path):
+    assert [family.name for family in exposition.of_the_process()][:2] == [
+        "process_virtual_memory_bytes",
+        "process_resident_memory_bytes",
+    ]
+    monkeypatch.setattr(exposition, "_PROCESS", tmp_path)
+    assert list(exposition.of_the_process()) == []

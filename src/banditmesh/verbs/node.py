@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ..live.http.client import Client
 
 #: What the sidecar needs beyond the package's own dependencies.
-_EXTRA = ("starlette", "uvicorn", "prometheus_client")
+_EXTRA = ("starlette", "uvicorn")
 
 
 @click.group("node", invoke_without_command=True, short_help="A node of a live mesh, with an HTTP API.")

@@ -9,18 +9,14 @@ than `MAX_ARMS` arms.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Final
-
-from prometheus_client import CollectorRegistry, Histogram, ProcessCollector
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
-from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
-from prometheus_client.registry import Collector
 
 from ...version import __version__
 from ..certificates import UNSIGNED
 from ..names import DEFAULT
+from .exposition import MEDIA_TYPE, Family, Histogram, Sample, as_text, counter, gauge, of_the_process
 
 if TYPE_CHECKING:
     from ..node import Node
@@ -47,7 +43,7 @@ _OF_LINKS: Final[tuple[tuple[str, str, bool, Callable[[PeerView], float]], ...]]
 )
 
 
-class Metrics(Collector):
+class Metrics:
     """The metrics of a node.
 
     Parameters
@@ -56,29 +52,21 @@ class Metrics(Collector):
         The node to ask.
     """
 
-    media_type: Final = CONTENT_TYPE_LATEST
+    media_type: Final = MEDIA_TYPE
 
     def __init__(self, node: Node) -> None:
         self._node = node
-        self._registry = CollectorRegistry()
-        self._registry.register(self)
-        ProcessCollector(registry=self._registry)
-        self._lag = Histogram(
-            "banditmesh_loop_lag_seconds",
-            "Event-loop lag.",
-            buckets=LAG_BUCKETS,
-            registry=self._registry,
-        )
+        self._lag = Histogram("banditmesh_loop_lag_seconds", "Event-loop lag.", LAG_BUCKETS)
         self._observing = Histogram(
             "banditmesh_observe_seconds",
             "From the arrival of observations to their acknowledgement: waiting for the disk, and writing.",
-            buckets=COMMIT_BUCKETS,
-            registry=self._registry,
+            COMMIT_BUCKETS,
         )
 
     def text(self) -> bytes:
         """All of it, in Prometheus's text format."""
-        return generate_latest(self._registry)
+        histograms = (*self._lag.families(), *self._observing.families())
+        return as_text([*self._of_the_node(), *of_the_process(), *histograms])
 
     async def measure_lag(self) -> None:
         """Measure the event-loop lag until cancelled."""
@@ -92,24 +80,17 @@ class Metrics(Collector):
         """Note how long it took to acknowledge observations."""
         self._observing.observe(seconds)
 
-    def describe(self) -> Iterable[Metric]:
-        """Nothing: names are only known from the node's values, and no two collectors share one."""
-        return []
-
-    def collect(self) -> Iterable[Metric]:
-        """Read the node."""
+    def _of_the_node(self) -> Iterator[Family]:
         state = self._node.state()
         is_ready, _ = self._node.ready()
-        names = {"mesh": state.mesh, "node": state.node, "protocol": state.protocol, "policy": state.policy}
-        yield InfoMetricFamily("banditmesh_node", "Which node this is.", {**names, "version": __version__})
-        yield GaugeMetricFamily(
-            "banditmesh_ready", "1 if the node does all of its work, as /readyz says.", int(is_ready)
+        names = {"mesh": state.mesh, "node": state.node, "policy": state.policy, "protocol": state.protocol}
+        yield Family(
+            "gauge", "banditmesh_node_info", "Which node this is.", [Sample(1, {**names, "version": __version__})]
         )
-        yield CounterMetricFamily("banditmesh_choices", "Choices in this life.", state.n_choices)
-        yield GaugeMetricFamily("banditmesh_start", "How often this life has started.", state.start)
-        yield _by(
-            "banditmesh_events", "What happened, by the names of /v1/state.", "event", state.counters, counter=True
-        )
+        yield gauge("banditmesh_ready", "1 if the node does all of its work, as /readyz says.", is_ready)
+        yield counter("banditmesh_choices", "Choices in this life.", state.n_choices)
+        yield gauge("banditmesh_start", "How often this life has started.", state.start)
+        yield _by("banditmesh_events", "What happened, by the names of /v1/state.", "event", state.counters, True)
         used = {name: cap.used for name, cap in state.caps.items()}
         most = {name: cap.most for name, cap in state.caps.items()}
         yield _by("banditmesh_cap_used", "How much of a cap is in use.", "cap", used)
@@ -118,7 +99,7 @@ class Metrics(Collector):
         many = dict(islice(state.many_lives.items(), MAX_MEMBERS))
         yield _by("banditmesh_member_lives", "Lives of members that come near caps.epochs.", "member", many)
         if state.certificate_ends is not None:
-            yield GaugeMetricFamily(
+            yield gauge(
                 "banditmesh_certificate_ends_seconds",
                 "When the certificate of the node ends, since 1970.",
                 state.certificate_ends,
@@ -127,43 +108,40 @@ class Metrics(Collector):
         yield from self._arms(state)
         yield from self._bandits(state)
 
-    def _links(self) -> Iterable[Metric]:
+    def _links(self) -> Iterator[Family]:
         peers = self._node.peers()
-        for name, text, is_counter, value in _OF_LINKS:
-            yield _by(f"banditmesh_link_{name}", text, "peer", {one.name: value(one) for one in peers}, is_counter)
+        for name, text, only_grows, value in _OF_LINKS:
+            yield _by(f"banditmesh_link_{name}", text, "peer", {one.name: value(one) for one in peers}, only_grows)
 
     @staticmethod
-    def _trust(trust: TrustView) -> Iterable[Metric]:
+    def _trust(trust: TrustView) -> Iterator[Family]:
         signatures = {"signed": trust.signed - trust.expired, "expired": trust.expired, "unsigned": trust.unsigned}
         text = "Statistics of others that the node has, by their signatures."
         yield _by("banditmesh_signatures", text, "signature", signatures)
         origins = trust.origins[:MAX_MEMBERS]
-        by_origin = GaugeMetricFamily(
-            "banditmesh_origin_signatures",
-            "Of origins with statistics that are unsigned or expired: how many.",
-            labels=("origin", "signature"),
-        )
-        for one in origins:
-            for signature, n in (("unsigned", one.unsigned), ("expired", one.expired)):
-                if n and trust.signatures != UNSIGNED:
-                    by_origin.add_metric((one.name, signature), n)
-        yield by_origin
+        samples = [
+            Sample(n, {"origin": one.name, "signature": signature})
+            for one in origins
+            for signature, n in (("unsigned", one.unsigned), ("expired", one.expired))
+            if n and trust.signatures != UNSIGNED
+        ]
+        text = "Of origins with statistics that are unsigned or expired: how many."
+        yield Family("gauge", "banditmesh_origin_signatures", text, samples)
         out = {one.name: one.left_out for one in origins if one.left_out}
         yield _by("banditmesh_origin_left_out", "Of how many arms what an origin tells is left out.", "origin", out)
 
     @staticmethod
-    def _arms(state: StateView) -> Iterable[Metric]:
+    def _arms(state: StateView) -> Iterator[Family]:
         n_arms = len(state.arms) + sum(len(agent.arms) for agent in state.agents)
-        yield GaugeMetricFamily("banditmesh_arms", "How many arms the node chooses among, in all segments.", n_arms)
+        yield gauge("banditmesh_arms", "How many arms the node chooses among, in all segments.", n_arms)
         if len(state.arms) > MAX_ARMS:
             return
-        counts = GaugeMetricFamily(
-            "banditmesh_arm_observations", "Observations that the estimates contain.", labels=("arm", "source")
-        )
-        for arm in state.arms:
-            counts.add_metric((arm.name, "own"), arm.own_count)
-            counts.add_metric((arm.name, "heard"), arm.heard_count)
-        yield counts
+        samples = [
+            Sample(n, {"arm": arm.name, "source": source})
+            for arm in state.arms
+            for source, n in (("own", arm.own_count), ("heard", arm.heard_count))
+        ]
+        yield Family("gauge", "banditmesh_arm_observations", "Observations that the estimates contain.", samples)
         means = {arm.name: arm.mean for arm in state.arms if arm.mean is not None}
         yield _by(
             "banditmesh_arm_open_choices",
@@ -178,7 +156,7 @@ class Metrics(Collector):
         yield _by("banditmesh_arm_mean", "The mean reward, as the node estimates it.", "arm", means)
 
     @staticmethod
-    def _bandits(state: StateView) -> Iterable[Metric]:
+    def _bandits(state: StateView) -> Iterator[Family]:
         """By bandit, all its segments together: labels must stay few."""
         arms = {DEFAULT: [*state.arms]}
         n_segments = {DEFAULT: 0}
@@ -186,22 +164,21 @@ class Metrics(Collector):
             arms.setdefault(agent.bandit, []).extend(agent.arms)
             n_segments[agent.bandit] = n_segments.get(agent.bandit, 0) + (agent.segment is not None)
         yield _by("banditmesh_bandit_segments", "Segments of a bandit.", "bandit", n_segments)
-        counts = GaugeMetricFamily(
-            "banditmesh_bandit_observations",
-            "Observations that the estimates of a bandit contain.",
-            labels=("bandit", "source"),
-        )
-        for bandit, some in arms.items():
-            counts.add_metric((bandit, "own"), sum(arm.own_count for arm in some))
-            counts.add_metric((bandit, "heard"), sum(arm.heard_count for arm in some))
-        yield counts
+        samples = [
+            Sample(n, {"bandit": bandit, "source": source})
+            for bandit, some in arms.items()
+            for source, n in (
+                ("own", sum(arm.own_count for arm in some)),
+                ("heard", sum(arm.heard_count for arm in some)),
+            )
+        ]
+        text = "Observations that the estimates of a bandit contain."
+        yield Family("gauge", "banditmesh_bandit_observations", text, samples)
         n_open = {bandit: sum(arm.n_open for arm in some) for bandit, some in arms.items()}
         yield _by("banditmesh_bandit_open_choices", "Choices without a reward.", "bandit", n_open)
 
 
-def _by(name: str, text: str, label: str, values: Mapping[str, float], counter: bool = False) -> Metric:
+def _by(name: str, text: str, label: str, values: Mapping[str, float], only_grows: bool = False) -> Family:
     """A family with one label."""
-    family = (CounterMetricFamily if counter else GaugeMetricFamily)(name, text, labels=(label,))
-    for key, value in values.items():
-        family.add_metric((key,), value)
-    return family
+    samples = [Sample(value, {label: key}) for key, value in values.items()]
+    return Family("counter", f"{name}_total", text, samples) if only_grows else Family("gauge", name, text, samples)
