@@ -65,7 +65,7 @@ print(json.dumps(list(sys.modules)))
     command = [sys.executable, "-c", script, str(tmp_path / "node.toml")]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
     modules = set(json.loads(done.stdout))
-    assert modules.isdisjoint({*HEAVY, "numpy", "cryptography"})
+    assert modules.isdisjoint({*HEAVY, "numpy", "cryptography", "starlette", "prometheus_client"})
     assert not [name for name in modules if name.startswith(("banditmesh.networks", "banditmesh.algorithms"))]
     assert "banditmesh.problem" not in modules
 

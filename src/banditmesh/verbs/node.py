@@ -12,9 +12,6 @@ from .options import token_option
 if TYPE_CHECKING:
     from ..live.http.client import Client
 
-#: What the sidecar needs beyond the package's own dependencies.
-_EXTRA = ("starlette", "uvicorn")
-
 
 @click.group("node", invoke_without_command=True, short_help="A node of a live mesh, with an HTTP API.")
 @click.option(
@@ -42,8 +39,7 @@ def node_verb(context: click.Context, config: str | None, new_life: bool) -> Non
         raise click.UsageError("--config is required to run a node; 'banditmesh node new' writes one", context)
     from ..live.links.notices import need
 
-    for module in _EXTRA:
-        need(module)
+    need("uvicorn")
     from ..live.http.serving import run
 
     run(config, new_life=new_life)

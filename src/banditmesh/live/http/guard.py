@@ -27,14 +27,12 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from ...errors import FileError, InputError, SidecarError
 from ..logs import warn_if_exposed
 from ..names import Address
-
-if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Receive, Scope, Send
+from .asgi import ASGIApp, Receive, Scope, Send, answer_error
 
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^\s:\[\]@/?#]+)(?::[0-9]{1,5})?", re.ASCII)
 #: How many letters a token has at least.
@@ -151,16 +149,14 @@ class Guard:
 
     def around(self, app: ASGIApp) -> ASGIApp:
         """The same application, behind this guard."""
-        from starlette.responses import JSONResponse
 
         async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
             refusal = self.refusal(scope["method"], scope["path"], scope["headers"])
             if refusal is None:
                 await app(scope, receive, send)
             else:
-                headers = {"WWW-Authenticate": "Bearer"} if refusal.status == 401 else None
-                answer = JSONResponse({"error": refusal.error}, refusal.status, headers)
-                await answer(scope, receive, send)
+                headers = ((b"www-authenticate", b"Bearer"),) if refusal.status == 401 else ()
+                await answer_error(send, refusal.status, refusal.error, headers)
 
         return guarded
 

@@ -15,24 +15,21 @@ import os
 import signal
 import socket
 from collections.abc import Awaitable, Callable, Collection, Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import uvicorn
-from starlette.responses import JSONResponse
 
 from ...errors import BanditmeshError
 from ..config import NodeConfig, load
 from ..logs import LOG, note, set_up
 from ..node import Node
 from . import connections
+from .asgi import Receive, Scope, Send, answer_error
 from .guard import BACKLOG, Guard, bind, read_token
 from .metrics import Metrics
 from .openapi import OPEN, OPERATIONS
 from .process import Server, ended_by_signals, loop_factory
 from .sidecar import MAX_BYTES, QUICK, Reply, Sidecar
-
-if TYPE_CHECKING:
-    from starlette.types import Receive, Scope, Send
 
 #: How long requests may take to end when the sidecar ends, in seconds.
 LAST_REQUESTS_WITHIN: Final = 5
@@ -104,7 +101,7 @@ class Entrance:
 
     def __init__(self, guard: Guard, sidecar: Sidecar, always: Collection[str] = OPEN) -> None:
         self._guard, self._sidecar, self._always = guard, sidecar, always
-        self._app = sidecar.app()
+        self._app = sidecar.app
         self._guarded = guard.around(self._limited)
         self._quick = {one.path.encode(): one for one in OPERATIONS if one.name in QUICK}
         self._n_running = 0
@@ -117,8 +114,7 @@ class Entrance:
         if scope["path"] in self._always:
             await self._app(scope, receive, send)
         elif self._n_running >= connections.MAX_CALLERS:
-            answer = JSONResponse({"error": connections.too_many()}, 503, {"Retry-After": connections.RETRY_AFTER})
-            await answer(scope, receive, send)
+            await answer_error(send, 503, connections.too_many(), [(b"retry-after", connections.RETRY_AFTER.encode())])
         else:
             self._n_running += 1
             try:

@@ -1,9 +1,11 @@
 """The HTTP API of a node: for each operation of `openapi.OPERATIONS` a method of the same name.
 
-A body is decoded straight into its struct, so that nothing of another shape gets any further. An error is one line of
-JSON, `{"error": ...}`: 4xx if asking again cannot help, 503 with Retry-After if it can.
+A method takes the decoded body or, where the operation has none, what the path and the query name; it gives an answer
+and its status, perhaps to be awaited. A body is decoded straight into its struct, so that nothing of another shape gets
+any further. An error is one line of JSON, `{"error": ...}`: 4xx if asking again cannot help, 503 with Retry-After if it
+can.
 
-What callers ask for at every pull, `QUICK`, is answered without Starlette: it would take longer than the node does.
+What callers ask for at every pull, `QUICK`, can also be asked for without ASGI, which would take longer than the node.
 """
 
 from __future__ import annotations
@@ -11,36 +13,29 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from collections.abc import Awaitable, Coroutine
+from http import HTTPStatus
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, cast
+from urllib.parse import parse_qsl
 
 import msgspec
-from starlette.applications import Starlette
-from starlette.background import BackgroundTask
-from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect, Request
-from starlette.responses import FileResponse, Response
-from starlette.routing import Route
 
 from ...errors import BanditmeshError, InputError, MessageError
 from ..logs import LOG
 from ..member.ledger import ALREADY_COUNTED, COUNTED, REFUSED, WITHDRAWN, Observation
 from ..names import DEFAULT
-from . import openapi
+from . import asgi, openapi
 from .connections import RETRY_AFTER
 
 if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Receive, Scope, Send
-
     from ..node import Node
     from .metrics import Metrics
 
 #: The most bytes of a body, and the most seconds that it may take to come.
 MAX_BYTES: Final = 2**20
 MAX_SECONDS: Final = 10.0
-#: Operations whose methods take a decoded body and give an answer and its status, perhaps to be awaited; others are
-#: Starlette's endpoints.
+#: Operations that `Sidecar.quick` answers.
 QUICK: Final = ("choose", "observe", "step")
 
 _DECODERS = {
@@ -50,8 +45,48 @@ _DECODERS = {
 }
 _ANSWERS = {COUNTED: openapi.Answer("counted"), ALREADY_COUNTED: openapi.Answer("already_counted")}
 _ENCODE = msgspec.json.Encoder().encode
-#: What a quick operation gives: an answer and its status, and what is sent of them.
-_Given: TypeAlias = tuple[msgspec.Struct, int]
+_OF_FILES: Final = "application/vnd.sqlite3"
+#: By path, without the name that it may end with.
+_BY_PATH: dict[str, list[openapi.Operation]] = {}
+for _one in openapi.OPERATIONS:
+    _BY_PATH.setdefault(_one.path.removesuffix("{name}"), []).append(_one)
+
+
+class HttpError(Exception):
+    """A request that HTTP itself has an answer for."""
+
+    def __init__(self, status: int, line: str, headers: asgi.Headers = ()) -> None:
+        super().__init__(line)
+        self.status, self.headers = status, headers
+
+
+class Disconnected(Exception):
+    """The caller is gone before all of its request has come."""
+
+
+class Asked(NamedTuple):
+    """What a request without a body asks for: the name at the end of its path, and its query."""
+
+    name: str
+    query: dict[str, str]
+
+
+class _Text(NamedTuple):
+    """An answer that is no struct."""
+
+    body: bytes
+    media: str = asgi.JSON
+
+
+class _File(NamedTuple):
+    """An answer that is a file; its folder goes when it was sent."""
+
+    path: Path
+    folder: tempfile.TemporaryDirectory[str]
+
+
+#: What an operation gives, and what is sent of a quick one.
+_Given: TypeAlias = tuple[msgspec.Struct | _Text | _File, int]
 Reply: TypeAlias = tuple[int, bytes]
 
 
@@ -71,48 +106,35 @@ class Sidecar:
         self._metrics = metrics
         self._description = _ENCODE(openapi.describe())
 
-    def app(self) -> ASGIApp:
+    async def app(self, scope: asgi.Scope, receive: asgi.Receive, send: asgi.Send) -> None:
         """The application, to be run behind a `Guard`."""
-        routes = [
-            Route(
-                operation.path.replace("{name}", "{name:path}"),
-                getattr(self, operation.name),
-                methods=[operation.method],
-            )
-            for operation in openapi.OPERATIONS
-        ]
-        app = Starlette(routes=routes, exception_handlers=_HANDLERS)
-        app.router.redirect_slashes = False
-        # Starlette knows these paths as well, and answers other methods.
-        quick = {one.path: one.name for one in openapi.OPERATIONS if one.name in QUICK}
-
-        async def either(scope: Scope, receive: Receive, send: Send) -> None:
-            if scope["method"] == "POST" and scope["path"] in quick:
-                await self._answer_quickly(quick[scope["path"]], scope, receive, send)
-            else:
-                await app(scope, receive, send)
-
-        return either
+        headers: asgi.Headers = ()
+        try:
+            operation, asked = _find(scope)
+            body = asked if operation.takes is None else _decoded(operation.name, await _body(scope, receive))
+            given = getattr(self, operation.name)(body)
+            value, status = given if isinstance(given, tuple) else await given
+        except Exception as error:
+            value, status = _failure(error)
+            headers = getattr(error, "headers", ())
+        if isinstance(value, _File):
+            try:
+                await asgi.answer_file(send, value.path, _OF_FILES)
+            finally:
+                await asyncio.to_thread(value.folder.cleanup)
+            return
+        if status == 503:
+            headers = ((b"retry-after", RETRY_AFTER.encode()),)
+        text = value if isinstance(value, _Text) else _Text(_ENCODE(value))
+        await asgi.answer(send, status, text.body, headers, text.media)
 
     def quick(self, name: str, body: bytes) -> Reply | Coroutine[Any, Any, Reply]:
         """What one of the `QUICK` operations answers to a body, perhaps to be awaited."""
         try:
             given = getattr(self, name)(_decoded(name, body))
         except Exception as error:
-            return _failure(error)
-        return (given[1], _ENCODE(given[0])) if isinstance(given, tuple) else _later(given)
-
-    async def _answer_quickly(self, name: str, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            reply = self.quick(name, await _body(scope, receive))
-            status, body = reply if isinstance(reply, tuple) else await reply
-        except Exception as error:
-            status, body = _failure(error)
-        headers = [(b"content-length", b"%d" % len(body)), (b"content-type", b"application/json")]
-        if status == 503:
-            headers.append((b"retry-after", RETRY_AFTER.encode()))
-        await send({"type": "http.response.start", "status": status, "headers": headers})
-        await send({"type": "http.response.body", "body": body})
+            return _reply(_failure(error))
+        return _reply(given) if isinstance(given, tuple) else _later(given)
 
     def choose(self, asked: openapi.ChooseRequest) -> _Given:  # noqa: D102
         return openapi.Chosen(*self._choose(asked)), 200
@@ -152,57 +174,50 @@ class Sidecar:
             for outcome, reason in answers
         ]
 
-    async def withdraw(self, request: Request) -> Response:  # noqa: D102
-        asked: openapi.WithdrawRequest = await _read(request, "withdraw")
+    async def withdraw(self, asked: openapi.WithdrawRequest) -> _Given:  # noqa: D102
         answer = await self._node.withdraw(asked.ticket)
-        return _answer(openapi.Withdrawn("withdrawn" if answer.outcome == WITHDRAWN else "already_closed"))
+        return openapi.Withdrawn("withdrawn" if answer.outcome == WITHDRAWN else "already_closed"), 200
 
-    async def state(self, request: Request) -> Response:  # noqa: D102
-        return _answer(self._node.state())
+    def state(self, _: Asked) -> _Given:  # noqa: D102
+        return self._node.state(), 200
 
-    async def peers(self, request: Request) -> Response:  # noqa: D102
-        return _answer(openapi.Peers(self._node.peers()))
+    def peers(self, _: Asked) -> _Given:  # noqa: D102
+        return openapi.Peers(self._node.peers()), 200
 
-    async def add_peer(self, request: Request) -> Response:  # noqa: D102
-        asked: openapi.PeerRequest = await _read(request, "add_peer")
+    def add_peer(self, asked: openapi.PeerRequest) -> _Given:  # noqa: D102
         self._node.add_peer(asked.name, asked.address)
-        return _answer(openapi.Done())
+        return openapi.Done(), 200
 
-    async def remove_peer(self, request: Request) -> Response:  # noqa: D102
-        name = request.path_params["name"]
-        if name not in {peer.name for peer in self._node.peers()}:
-            raise HTTPException(404, f"there is no neighbour {name!r}")
-        self._node.remove_peer(name)
-        return _answer(openapi.Done())
+    def remove_peer(self, asked: Asked) -> _Given:  # noqa: D102
+        if asked.name not in {peer.name for peer in self._node.peers()}:
+            raise HttpError(404, f"there is no neighbour {asked.name!r}")
+        self._node.remove_peer(asked.name)
+        return openapi.Done(), 200
 
-    async def set_arms(self, request: Request) -> Response:  # noqa: D102
-        asked: openapi.ArmsRequest = await _read(request, "set_arms")
+    async def set_arms(self, asked: openapi.ArmsRequest) -> _Given:  # noqa: D102
         await self._node.set_arms(asked.arms, asked.bandit)
-        return _answer(openapi.Done())
+        return openapi.Done(), 200
 
-    async def add_arm(self, request: Request) -> Response:  # noqa: D102
-        asked: openapi.ArmRequest = await _read(request, "add_arm")
+    async def add_arm(self, asked: openapi.ArmRequest) -> _Given:  # noqa: D102
         await self._node.add_arm(asked.arm, asked.bandit)
-        return _answer(openapi.Done())
+        return openapi.Done(), 200
 
-    async def remove_arm(self, request: Request) -> Response:  # noqa: D102
-        name, bandit = request.path_params["name"], request.query_params.get("bandit", DEFAULT)
+    async def remove_arm(self, asked: Asked) -> _Given:  # noqa: D102
+        bandit = asked.query.get("bandit", DEFAULT)
         specs = [one for one in self._node.config.bandit_specs() if one.name == bandit]
-        if specs and name not in {arm.name for arm in specs[0].arms}:
-            raise HTTPException(404, f"there is no arm {name!r}")
-        await self._node.remove_arm(name, bandit)
-        return _answer(openapi.Done())
+        if specs and asked.name not in {arm.name for arm in specs[0].arms}:
+            raise HttpError(404, f"there is no arm {asked.name!r}")
+        await self._node.remove_arm(asked.name, bandit)
+        return openapi.Done(), 200
 
-    async def notice(self, request: Request) -> Response:  # noqa: D102
-        asked: openapi.NoticeRequest = await _read(request, "notice")
+    async def notice(self, asked: openapi.NoticeRequest) -> _Given:  # noqa: D102
         await self._node.notice(asked.notice)
-        return _answer(openapi.Done())
+        return openapi.Done(), 200
 
-    async def lives(self, request: Request) -> Response:  # noqa: D102
-        return _answer(openapi.Lives(self._node.lives(request.path_params["name"])))
+    def lives(self, asked: Asked) -> _Given:  # noqa: D102
+        return openapi.Lives(self._node.lives(asked.name)), 200
 
-    async def backup(self, request: Request) -> Response:  # noqa: D102
-        await _read(request, "backup")
+    async def backup(self, _: openapi.BackupRequest) -> _Given:  # noqa: D102
         folder = tempfile.TemporaryDirectory(prefix="banditmesh-backup-")
         path = Path(folder.name) / "state.sqlite3"
         try:
@@ -210,36 +225,50 @@ class Sidecar:
         except BaseException:
             folder.cleanup()
             raise
-        return FileResponse(path, media_type="application/vnd.sqlite3", background=BackgroundTask(folder.cleanup))
+        return _File(path, folder), 200
 
-    async def healthy(self, request: Request) -> Response:  # noqa: D102
-        return _answer(openapi.Health())
+    def healthy(self, _: Asked) -> _Given:  # noqa: D102
+        return openapi.Health(), 200
 
-    async def ready(self, request: Request) -> Response:  # noqa: D102
+    def ready(self, _: Asked) -> _Given:  # noqa: D102
         is_ready, reason = self._node.ready()
-        return _answer(openapi.Readiness(is_ready, reason or None), 200 if is_ready else 503)
+        return openapi.Readiness(is_ready, reason or None), 200 if is_ready else 503
 
-    async def metrics(self, request: Request) -> Response:  # noqa: D102
-        return Response(self._metrics.text(), media_type=self._metrics.media_type)
+    def metrics(self, _: Asked) -> _Given:  # noqa: D102
+        return _Text(self._metrics.text(), self._metrics.media_type), 200
 
-    async def describe(self, request: Request) -> Response:  # noqa: D102
-        return Response(self._description, media_type="application/json")
+    def describe(self, _: Asked) -> _Given:  # noqa: D102
+        return _Text(self._description), 200
+
+
+def _find(scope: asgi.Scope) -> tuple[openapi.Operation, Asked]:
+    """Which operation a request is for, and what it names."""
+    path, method = scope["path"], scope["method"]
+    ends = (one for one in _BY_PATH if one.endswith("/") and path.startswith(one))
+    place = path if path in _BY_PATH and not path.endswith("/") else next(ends, None)
+    if place is None:
+        raise HttpError(404, HTTPStatus.NOT_FOUND.phrase)
+    methods = {one.method: one for one in _BY_PATH[place]}
+    if "GET" in methods:
+        methods["HEAD"] = methods["GET"]
+    if method not in methods:
+        raise HttpError(405, HTTPStatus.METHOD_NOT_ALLOWED.phrase, [(b"allow", ", ".join(methods).encode())])
+    query = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
+    return methods[method], Asked(path[len(place) :], query)
+
+
+def _reply(given: _Given) -> Reply:
+    return given[1], _ENCODE(given[0])
 
 
 async def _later(given: Awaitable[_Given]) -> Reply:
     try:
-        value, status = await given
+        return _reply(await given)
     except Exception as error:
-        return _failure(error)
-    return status, _ENCODE(value)
+        return _reply(_failure(error))
 
 
-async def _read(request: Request, operation: str) -> Any:
-    """The body of a request, as its operation takes it."""
-    return _decoded(operation, await _body(request.scope, request.receive))
-
-
-async def _body(scope: Scope, receive: Receive) -> bytes:
+async def _body(scope: asgi.Scope, receive: asgi.Receive) -> bytes:
     """The body of a request, of limited size and within limited time."""
     data = b""
     n_more = next((int(value) for name, value in scope["headers"] if name == b"content-length"), 0)
@@ -248,15 +277,15 @@ async def _body(scope: Scope, receive: Receive) -> bytes:
             while n_more <= MAX_BYTES:
                 message = await receive()
                 if message["type"] == "http.disconnect":
-                    raise ClientDisconnect
+                    raise Disconnected
                 data += message["body"]
                 if not message["more_body"]:
                     break
                 n_more = len(data)
     except TimeoutError:
-        raise HTTPException(408, f"a body must come within {MAX_SECONDS:g} s") from None
+        raise HttpError(408, f"a body must come within {MAX_SECONDS:g} s") from None
     if max(n_more, len(data)) > MAX_BYTES:
-        raise HTTPException(413, f"a body must be of at most {MAX_BYTES} bytes; send it in parts")
+        raise HttpError(413, f"a body must be of at most {MAX_BYTES} bytes; send it in parts")
     return data
 
 
@@ -264,44 +293,25 @@ def _decoded(operation: str, data: bytes) -> Any:
     try:
         return _DECODERS[operation].decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise HTTPException(400, f"the body must be JSON as in /openapi.json: {error}") from None
+        raise HttpError(400, f"the body must be JSON as in /openapi.json: {error}") from None
 
 
-def _answer(value: msgspec.Struct, status: int = 200) -> Response:
-    headers = {"Retry-After": RETRY_AFTER} if status == 503 else None
-    return Response(_ENCODE(value), status, headers, media_type="application/json")
-
-
-def _failure(error: Exception) -> Reply:
-    """What a quick operation answers that failed."""
-    value, status = _told(error)
-    if status == 500:
-        LOG.error("unexpected error in an answer", exc_info=error)
-    return status, _ENCODE(value)
-
-
-def _told(error: Exception) -> _Given:
+def _failure(error: Exception) -> _Given:
     """What a caller is told of an error."""
-    if isinstance(error, HTTPException):
-        return openapi.Error(error.detail), error.status_code
+    if isinstance(error, HttpError):
+        return openapi.Error(str(error)), error.status
     for kind, status in _STATUSES.items():
         if isinstance(error, kind):
             return openapi.Error(" ".join(str(error).split())), status
+    LOG.error("unexpected error in an answer", exc_info=error)
     return openapi.Error(f"unexpected {type(error).__name__}; the log shows where, please report it"), 500
-
-
-async def _refused(request: Request, error: Exception) -> Response:
-    answer = _answer(*_told(error))
-    answer.headers.update(getattr(error, "headers", None) or {})
-    return answer
 
 
 #: Errors that tell the caller why in their own words, and their status; the first that fits counts.
 _STATUSES: Final = {
     InputError: 422,
     MessageError: 422,
-    ClientDisconnect: 400,
+    Disconnected: 400,
     # What a node cannot do now: its disk is full, or it is leaving.
     BanditmeshError: 503,
 }
-_HANDLERS: Final[dict[Any, Any]] = dict.fromkeys((HTTPException, *_STATUSES, Exception), _refused)
