@@ -41,19 +41,11 @@ class Trace:
             self._is_on = False
 
 
-async def post(app, path, body):
-    """Ask an application as a server would: status and answer."""
-    said = []
-
-    async def receive():
-        return {"type": "http.request", "body": json.dumps(body).encode(), "more_body": False}
-
-    async def send(message):
-        said.append(message)
-
-    scope = {"type": "http", "method": "POST", "path": path, "headers": [], "query_string": b""}
-    await app(scope, receive, send)
-    return said[0]["status"], json.loads(said[1]["body"])
+async def post(sidecar, name, body):
+    """Ask as the connection does that has parsed a request: status and answer."""
+    reply = sidecar.quick(name, json.dumps(body).encode())
+    status, text = reply if isinstance(reply, tuple) else await reply
+    return status, json.loads(text)
 
 
 def stored(node):
@@ -67,10 +59,10 @@ def test_walk_of_a_statistic_is_as_the_page_says(tmp_path):
     async def main():
         async with a_node(tmp_path, "b") as b, a_node(tmp_path, "a", {"b": b.address}) as a:
             await until(lambda: is_linked(a, "b") and is_linked(b, "a"))
-            app = Sidecar(a, SimpleNamespace(observed=lambda seconds: None)).app()
-            _, choice = await post(app, "/v1/choose", {})
+            sidecar = Sidecar(a, SimpleNamespace(observed=lambda seconds: None))
+            _, choice = await post(sidecar, "choose", {})
             with trace.on():
-                status, _ = await post(app, "/v1/observe", {"ticket": choice["ticket"], "reward": 0.5})
+                status, _ = await post(sidecar, "observe", {"ticket": choice["ticket"], "reward": 0.5})
                 while not b._member.entries():
                     await asyncio.sleep(0)
                 await b._committer.save()

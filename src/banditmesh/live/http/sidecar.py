@@ -116,7 +116,7 @@ class Sidecar:
             value, status = given if isinstance(given, tuple) else await given
         except Exception as error:
             value, status = _failure(error)
-            headers = getattr(error, "headers", ())
+            headers = error.headers if isinstance(error, HttpError) else ()
         if isinstance(value, _File):
             try:
                 await asgi.answer_file(send, value.path, _OF_FILES)
