@@ -132,12 +132,17 @@ def deliver_by_plan(
     most_hops = min(reach, t)
     oldest_row = (t - most_hops + 1) % n_rows
     n_stale = 0
+    last = len(rewards) - 1
     for v in range(len(rewards)):
         # Looked at now and then: what an agent's messages cost here is little.
         if v % 64 == 0 and is_set(stop):
             return n_stale
+        later = np.uint64(min(v + AHEAD, last))
         row = oldest_row
         for hop in range(most_hops, 0, -1):
+            if most_waiting > 0:
+                needed_later, _ = learners_at(later, np.uint64(row), hop, part, n_parts, ring)
+                fetch(learners, needed_later)
             start, finish = learners_at(np.uint64(v), np.uint64(row), hop, part, n_parts, ring)
             amount, reward = amounts[v, row], rewards[v, row]
             if amount == 0.0:
