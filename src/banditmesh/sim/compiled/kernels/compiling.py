@@ -103,8 +103,8 @@ def _fetch(_: Any, array: Any, row: Any) -> Any:
         pointer, number = ir.IntType(8).as_pointer(), ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [pointer, number, number, number])
         hint = builder.module.declare_intrinsic("llvm.prefetch", (pointer,), kind)
-        # To be written to, to be kept in all caches, and data.
-        flags = [ir.Constant(number, value) for value in (1, 3, 1)]
+        # To be read, so that threads may share it; to be kept in all caches; and data.
+        flags = [ir.Constant(number, value) for value in (0, 3, 1)]
         builder.call(hint, [builder.inttoptr(place, pointer), *flags])
         return context.get_dummy_value()
 

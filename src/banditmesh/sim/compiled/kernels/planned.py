@@ -41,8 +41,8 @@ from .pulls import pull_rounds
 from .rounds import begin, take_sent
 from .stopping import is_set
 
-#: How many agents ahead the records of their messages are fetched.
-AHEAD = 8
+#: How many agents ahead the records of their messages, and those who learn them, are fetched.
+AHEAD = 16
 #: More learners than this are a long list.
 LONG: Any = np.uint64(24)
 
@@ -58,7 +58,10 @@ def keep_messages(
     for v in range(pulls.first, pulls.last):
         slot = now_slots[v]
         if v + AHEAD < pulls.last:
-            fetch(records, np.uint64(max(now_slots[v + AHEAD], 0)))
+            # A record may reach into a second line of the cache, where the next one begins.
+            later = np.uint64(max(now_slots[v + AHEAD], 0))
+            fetch(records, later)
+            fetch(records, later + ONE)
         slots[v, row] = slot
         amounts[v, row] = now_amounts[v]
         rewards[v, row] = now_rewards[v]
