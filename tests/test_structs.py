@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
+from numba import typeof
 
 from banditmesh.sim.compiled.kernels import structs
 from banditmesh.sim.compiled.kernels.compiling import uncached
@@ -99,3 +100,11 @@ def test_content_is_where_numpy_says(monkeypatch):
     assert [structs._read(one) for one in arrays] == [structs._asked(one) for one in arrays]
     monkeypatch.setattr(structs, "_content", structs._asked)
     assert found_in(outer_of()) == EXPECTED
+
+
+def test_what_may_only_be_read_needs_no_kernel_of_its_own():
+    outer = outer_of(cube=np.zeros((2, 3, 4)))
+    outer.cube.flags.writeable = False
+    frozen = outer_of(cube=outer.cube)
+    assert frozen.kind != outer_of().kind
+    assert typeof(frozen) == typeof(outer_of())

@@ -280,13 +280,17 @@ class AgentRegret:
     """
 
     def __init__(self, run: Run, replicate: int) -> None:
-        self._offsets = run.problem.arm_offsets
-        self._gaps = np.empty(0) if run.means_change else run.gaps_in(replicate, 1)
+        self._run, self._replicate = run, replicate
         self.added = np.zeros(run.problem.n_agents if run.means_change else 0)
+
+    @cached_property
+    def _gaps(self) -> NDArray[np.float64]:
+        # Not before they are needed: of large networks they take much memory.
+        return self._run.gaps_in(self._replicate, 1)
 
     def after(self, pulls: NDArray[Any]) -> NDArray[np.float64]:
         """Each agent's regret after these pulls, by slot."""
-        return self.added.copy() if len(self.added) else agent_regret(self._offsets, self._gaps, pulls)
+        return self.added.copy() if len(self.added) else agent_regret(self._run.problem.arm_offsets, self._gaps, pulls)
 
 
 def agent_regret(offsets: NDArray[np.int64], gaps: NDArray[np.float64], pulls: NDArray[Any]) -> NDArray[np.float64]:

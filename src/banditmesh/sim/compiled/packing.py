@@ -560,12 +560,10 @@ class Packed:
 
 
 def packed_bytes(run: Run) -> float:
-    """About how much memory a packed run takes."""
-    n_agents, n_slots, network = run.problem.n_agents, len(run.problem.arm_indices), run.problem.network
-    n_links = 2.0 * network.n_links if isinstance(network, Links) else 0.0
-    policy = run.policies[0]
-    of_slots = 12.0 + (8.0 if type(policy).index in CHOICES else 0.0) + (4.0 if policy.random else 0.0)
-    return n_agents * (2.0 * run.problem.n_arms + 48.0) + of_slots * n_slots + 4.0 * n_links
+    """About how much memory a packed run takes, besides the problem's own arrays."""
+    n_agents, n_slots, policy = run.problem.n_agents, len(run.problem.arm_indices), run.policies[0]
+    of_slots = 8.0 + (8.0 if type(policy).index in CHOICES else 0.0) + (4.0 if policy.random else 0.0)
+    return n_agents * (2.0 * run.problem.n_arms + 16.0) + of_slots * n_slots
 
 
 def pack(run: Run) -> Packed:
@@ -580,14 +578,14 @@ def pack(run: Run) -> Packed:
     clock_parameters, clock = np.unique(parameters, return_inverse=True)
     # Laws without a code are read from a tape that is made chunk by chunk.
     coded = [law.kernel if law.kernel is not None else (law.code, 0.0, 1.0) for law in problem.laws]
-    arms = np.array(problem.arm_indices)
+    arms = problem.arm_indices
     agents = Agents(
-        offsets=np.array(problem.arm_offsets),
+        offsets=problem.arm_offsets,
         arms=arms,
         position=position,
-        best_means=np.array(problem.best_means) if run.judged_by_laws else np.zeros(n_agents),
-        sigmas=np.array(problem.sigmas),
-        every=np.array(run.every),
+        best_means=problem.best_means if run.judged_by_laws else np.zeros(n_agents),
+        sigmas=problem.sigmas,
+        every=np.ascontiguousarray(run.every),
         clock=clock.astype(np.int32),
         parameter=parameters,
         law_code=np.array([code for code, _, _ in coded], dtype=np.int64),
@@ -616,7 +614,7 @@ def pack(run: Run) -> Packed:
 
 def static_network(links: Links) -> Network:
     """A static network as kernels read it: the one row 0 stands for all rounds."""
-    return Network(True, 1, np.array(links.indptr)[None, :], np.array(links.indices))
+    return Network(True, 1, np.ascontiguousarray(links.indptr)[None, :], np.ascontiguousarray(links.indices))
 
 
 def no_links() -> OnLinks:

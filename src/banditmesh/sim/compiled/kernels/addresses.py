@@ -47,7 +47,8 @@ def _of_member(value: Any) -> types.Type:
     kind = numba.typeof(value)
     if isinstance(kind, types.Array) and kind.layout != "C":
         raise TypeError("a struct's arrays must be contiguous")
-    return kind
+    # Kernels are given an address, and do not write to what may only be read.
+    return kind.copy(readonly=False) if isinstance(kind, types.Array) else kind
 
 
 class _Address(extending.models.OpaqueModel):  # type: ignore[misc]
