@@ -337,9 +337,9 @@ def _by_hop(
     delivered = np.zeros((n_rows, reach), dtype=np.int64)
     for begin in range(0, n_all, _SLOTS_AT_ONCE):
         stop.check()
-        end = min(begin + _SLOTS_AT_ONCE, n_all)
-        some = np.arange(begin, end)[None] if slots is None else slots[:, begin:end]
-        weights = (some >= 0 if times is None else times[:, begin:end]).astype(np.int64)[:, None]
+        here = slice(begin, begin + _SLOTS_AT_ONCE)
+        some = here if slots is None else slots[:, here]
+        weights = (rows[:, here] >= 0 if times is None else rows[:, here]).astype(np.int64)[:, None]
         records += (weights @ plan.records[some])[:, 0]
         delivered += (weights @ plan.delivered[some])[:, 0]
         if len(plan.ended):
