@@ -38,6 +38,8 @@ SEEN, FRESH, HELD, DEGREE_AND_FIRST = range(4)
 N_COLUMNS = 4
 LEARNED, LEARNED_BEFORE, OTHERS, SENT, SENT_NEXT, ABSORBED, STOPPED = range(7)
 N_TALLIES = 7
+#: How many senders' neighbours are fetched from memory at a time.
+TOGETHER = 16
 HALF, LOWER_HALF = np.uint64(32), np.uint64(2**32 - 1)
 
 
@@ -45,25 +47,31 @@ HALF, LOWER_HALF = np.uint64(32), np.uint64(2**32 - 1)
 def send_masks(n_senders: int, starts: Int64s, indices: Int32s, entries: Ranks, search: Search) -> int:
     """All senders of a hop send what they relay to all their neighbours; how many of these hear something new.
 
-    What is kept of agents lies far apart: it is fetched while the two senders before are looked at.
+    What is kept of agents lies far apart: it is fetched for some senders, then these are looked at.
     """
     senders, masks, receivers, marks = search.senders, search.masks, search.receivers, search.marks
     n_receivers: int = ZERO
-    for s in range(n_senders):
-        sender, mask = np.uint64(senders[s]), masks[s]
-        if s + 2 < n_senders:
-            later = np.uint64(senders[s + 2])
-            for i in range(np.uint64(starts[later]), np.uint64(starts[later + ONE])):
+    for begin in range(ZERO, n_senders, TOGETHER):
+        end = min(begin + TOGETHER, n_senders)
+        for s in range(begin, end):
+            fetch(indices, np.uint64(starts[np.uint64(senders[s])]))
+        for s in range(begin, end):
+            sender = np.uint64(senders[s])
+            for i in range(np.uint64(starts[sender]), np.uint64(starts[sender + ONE])):
                 fetch(marks, np.uint64(indices[i]))
-        for i in range(np.uint64(starts[sender]), np.uint64(starts[sender + ONE])):
-            receiver = np.uint64(indices[i])
-            new = mask & ~marks[receiver, SEEN]
-            fresh = marks[receiver, FRESH]
-            # Without a branch, since whether an agent hears something new cannot be predicted.
-            receivers[np.uint64(n_receivers)] = receiver
-            fetch(entries, receiver)
-            n_receivers += 1 if new != 0 and fresh == 0 else 0
-            marks[receiver, FRESH] = fresh | new
+        for s in range(begin, end):
+            sender, mask = np.uint64(senders[s]), masks[s]
+            for i in range(np.uint64(starts[sender]), np.uint64(starts[sender + ONE])):
+                receiver = np.uint64(indices[i])
+                new = mask & ~marks[receiver, SEEN]
+                fresh = marks[receiver, FRESH]
+                # Without a branch, since whether an agent hears something new cannot be predicted.
+                receivers[np.uint64(n_receivers)] = receiver
+                # A row of entries fills a line of the cache or two.
+                fetch(entries, receiver)
+                fetch(entries, receiver + ONE)
+                n_receivers += 1 if new != 0 and fresh == 0 else 0
+                marks[receiver, FRESH] = fresh | new
     return n_receivers
 
 
@@ -102,7 +110,15 @@ def tally(mask: int, what: int, amount: int, tallies: Int64s) -> None:
 
 @helper
 def receive(
-    hop: int, begin: int, end: int, n_senders: int, arm: int, rule: Rule, entries: Ranks, search: Search
+    hop: int,
+    begin: int,
+    end: int,
+    n_senders: int,
+    arm: int,
+    rule: Rule,
+    starts: Int64s,
+    entries: Ranks,
+    search: Search,
 ) -> int:
     """The receivers from `begin` to before `end` learn, and relay or not; how many senders the next hop has by now.
 
@@ -151,6 +167,8 @@ def receive(
             tally(others, ABSORBED, 1 if of_others == ABSORB else 0, tallies)
             tally(others, STOPPED, 1 if of_others == STOP else 0, tallies)
         relayed = (held if relays_held else NO_BITS) | (others if relays_others else NO_BITS)
+        # Where its neighbours are is needed in the next hop.
+        fetch(starts, receiver)
         senders[np.uint64(n_senders)] = receiver
         masks[np.uint64(n_senders)] = relayed
         n_senders += 1 if relayed != 0 else 0
@@ -216,7 +234,7 @@ def search_from(
         group_by_part(n_receivers, search)
         n_senders = begin = ZERO
         for part in range(n_parts):
-            n_senders = receive(hop, begin, ends[part], n_senders, arm, rule, entries, search)
+            n_senders = receive(hop, begin, ends[part], n_senders, arm, rule, starts, entries, search)
             begin = ends[part]
             note(origin, arm, own, hop, part, agents, search, plan)
     for i in range(n_touched[0]):
