@@ -123,8 +123,9 @@ def deliver_by_plan(
 ) -> int:
     """Add what is heard in round `t` to the sums of those in `part` of the agents who hear it.
 
-    Where sums lie far apart, additions wait until the sums have come from memory. Not so those to many learners, as
-    ranks are: in a long list a processor looks far ahead by itself. Returns how much of it changes nothing.
+    Where sums lie far apart, who learns is fetched some agents ahead, and additions wait until the sums have come from
+    memory. Not so those to many learners, as ranks are: in a long list a processor looks far ahead by itself. Returns
+    how much of it changes nothing.
     """
     sums, waiting, learners, ranks = state.sums, state.waiting, plan.learners, plan.ranks
     slots, amounts, rewards, n_rows = messages.slots, messages.amounts, messages.rewards, ring.shape[1]
@@ -132,6 +133,7 @@ def deliver_by_plan(
     waiting_slots, waiting_numbers = waiting.slots, waiting.numbers
     n_waiting, most_waiting = NO_BITS, np.uint64(len(waiting_slots))
     by_rank, few = len(ranks) > 0, LONG if most_waiting > 0 else NO_BITS
+    is_far = most_waiting > 0 and not by_rank
     most_hops = min(reach, t)
     oldest_row = (t - most_hops + 1) % n_rows
     n_stale = 0
@@ -143,9 +145,8 @@ def deliver_by_plan(
         later = np.uint64(min(v + AHEAD, last))
         row = oldest_row
         for hop in range(most_hops, 0, -1):
-            if most_waiting > 0:
-                needed_later, _ = learners_at(later, np.uint64(row), hop, part, n_parts, ring)
-                fetch(learners, needed_later)
+            if is_far:
+                fetch(learners, learners_at(later, np.uint64(row), hop, part, n_parts, ring)[0])
             start, finish = learners_at(np.uint64(v), np.uint64(row), hop, part, n_parts, ring)
             amount, reward = amounts[v, row], rewards[v, row]
             if amount == 0.0:
