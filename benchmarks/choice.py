@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
+import floor
 import numpy as np
 from setting import SEED
 from tables import Column, Row, Section
@@ -31,6 +32,12 @@ def measure(quick: bool) -> list[Row]:
             usual = usual or ns
             what = f"{protocol.name}, 3,000 agents, rare coins, {policy.name}"
             rows.append({"what": what, "ns": ns, "other": "ucb", "by": ns / usual})
+        if protocol.most_hops < 2:
+            least = floor.parts(clicks(), protocol, 200, repeats)
+            rows += [{"what": f"{protocol.name}, in a loop: {name}", "ns": value} for name, value in least.items()]
+            without_scores = usual - least.pop("scores")
+            by_floor = ns / (without_scores + sum(least.values()))
+            rows.append({"what": f"{what} by its floor", "ns": ns, "other": "its floor", "by": by_floor})
     dynamic = bm.Problem.paper("dynamic-er", seed=SEED)
     for protocol in (bm.FwA(4), bm.Flooding(4)):
         ns = ns_a_pull(dynamic, protocol, bm.UCB(), min(horizon, 300), 1, repeats)

@@ -66,6 +66,18 @@ GOALS: tuple[tuple[str, str, float, str, Callable[[Rows], float | None]], ...] =
         for laws in ("Gaussian arms", "coins")
         for policy in ("klucb", "thompson")
     ),
+    *(
+        (
+            f"thompson by its floor, {protocol}, 3,000 agents, rare coins",
+            "choice",
+            1.3,
+            "at most",
+            lambda rows, protocol=protocol: one(
+                rows, "by", what=f"{protocol}, 3,000 agents, rare coins, thompson by its floor"
+            ),
+        )
+        for protocol in ("none", "irs")
+    ),
     (
         "FwA on dynamic ER, ns a pull (2,800 before)",
         "choice",

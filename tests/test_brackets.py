@@ -21,9 +21,10 @@ from banditmesh.sim.compiled.kernels.layout import (
     COIN,
     DRAWS,
     INVERSE,
+    N_AGAIN,
     N_SCORES,
     NORMAL,
-    OTHER_CHANCE,
+    OTHER_NORMAL,
     ROOT,
     SCORES,
     UNIT_WEIGHT,
@@ -34,9 +35,11 @@ from banditmesh.sim.compiled.kernels.layout import (
 write_planes = klucb.write_planes.py_func
 note_tangent = klucb.note_tangent.py_func
 bracket_coin = uncached(klucb.bracket_coin.py_func)
-is_accepted = thompson.is_accepted.py_func
-quantile_above = thompson.quantile_above.py_func
-far = thompson.far.py_func
+is_accepted, passes, is_rejected = (
+    one.py_func for one in (thompson.is_accepted, thompson.passes, thompson.is_rejected)
+)
+quantile_above, far = thompson.quantile_above.py_func, thompson.far.py_func
+near, end = (rebind(one, quantile_above=quantile_above) for one in (thompson.near, thompson.end))
 
 
 def plane(mean, count, clock, sigma, law, tangents):
@@ -169,18 +172,62 @@ def test_the_table_is_close_to_the_quantile_and_far_is_beyond_it():
         for u in (part / n + 2.0**-52, (part + 0.5) / n, (part + 1) / n - 2.0**-52):
             q, above = normal_quantile(u), quantile_above(u)
             assert 0.0 <= above - q < (0.005 if 0.05 < u < 0.95 else 0.21)
-            assert abs(far(above)) >= abs(q)
-            assert far(above) * q > 0.0 or abs(far(above)) <= 0.002
+            assert abs(far(above)) >= abs(q) or abs(q) < 0.03
+            assert far(above) * q > 0.0 or abs(q) < 0.03
     assert quantile_above(0.5 / n) == quantile_above(1.0 - 0.5 / n) == math.inf
 
 
-@given(st.floats(0.0, 9.3), uniforms, uniforms, st.booleans())
-def test_an_attempt_is_accepted_where_that_is_said_to_be_sure(digits, u, w, is_other):
-    shape = 1.0 + (10.0**digits - 1.0)
+@given(uniforms)
+def test_a_quantile_lies_between_near_and_end(u):
+    q = normal_quantile(u)
+    assert 0.0 <= near(u) * math.copysign(1.0, q) <= abs(q) + 1e-9
+    assert abs(end(u)) >= abs(q) or abs(q) < 0.03
+    assert end(u) * q > 0.0 or abs(q) < 0.03 or end(u) == math.inf
+
+
+#: Small shapes, where attempts often fail, and those of many observations.
+shapes = st.one_of(st.floats(1.0, 10.0), st.floats(0.0, 9.3).map(lambda digits: 10.0**digits))
+#: Numbers that decide about an attempt: also those that are close to what they are compared with.
+chances = st.one_of(uniforms, st.floats(-30.0, -1e-9).map(math.exp))
+
+
+@given(shapes, uniforms, chances, st.booleans())
+def test_an_attempt_is_accepted_where_that_is_said_to_be_sure(shape, u, w, is_other):
     d = shape - 1.0 / 3.0
     q = -far(quantile_above(1.0 - u)) if is_other else far(quantile_above(u))
-    if is_accepted(d, math.sqrt(d), q, w):
+    if is_accepted(d, math.sqrt(d), q, w) or passes(d, math.sqrt(d), end(u), w):
         assert gamma_attempt(shape, u, w) > 0.0
+
+
+@given(shapes, uniforms, chances)
+def test_an_attempt_fails_where_that_is_said_to_be_sure(shape, u, w):
+    d = shape - 1.0 / 3.0
+    if is_rejected(d, math.sqrt(d), near(u), w):
+        assert gamma_attempt(shape, u, w) == 0.0
+
+
+@given(shapes, uniforms, st.floats(-1e-3, 1e-3))
+def test_what_is_sure_of_an_attempt_holds_where_it_is_close(shape, u, off):
+    d, q = shape - 1.0 / 3.0, normal_quantile(u)
+    root, v = math.sqrt(d), (1.0 + q / (3.0 * math.sqrt(d))) ** 3 if q > -3.0 * math.sqrt(d) else 0.0
+    if v == 0.0:
+        return
+    h = 0.5 * q * q + d * (1.0 - v + math.log(v))
+    w = min(max(math.exp(h * (1.0 + off)), LEAST_UNIFORM), GREATEST_UNIFORM)
+    if is_accepted(d, root, q, w) or passes(d, root, q, w):
+        assert gamma_attempt(shape, u, w) > 0.0
+    if is_rejected(d, root, q, w):
+        assert gamma_attempt(shape, u, w) == 0.0
+
+
+@pytest.mark.parametrize("d", [1e9, 1e300, math.inf, math.nan])
+@pytest.mark.parametrize("q", [-math.inf, -3.0, 3.0, math.inf])
+def test_nothing_is_said_of_shapes_or_quantiles_without_end(d, q):
+    for w in (LEAST_UNIFORM, 0.5, GREATEST_UNIFORM):
+        assert not is_accepted(d, math.sqrt(d), q, w)
+        assert not passes(d, math.sqrt(d), q, w)
+        assert not is_rejected(d, math.sqrt(d), float(near(0.01)), w)
+        assert not is_accepted(2.0, math.sqrt(2.0), math.copysign(math.inf, q), w)
 
 
 def test_nothing_is_said_of_sums_that_are_too_large_for_it():
@@ -192,13 +239,18 @@ def test_nothing_is_said_of_sums_that_are_too_large_for_it():
 
 def test_few_attempts_are_not_sure_that_are_accepted():
     rng = np.random.default_rng(7)
-    for shape, share in ((1.0, 0.02), (3.0, 0.005), (200.0, 0.005)):
+    for shape, share in ((1.0, 0.025), (3.0, 0.005), (200.0, 0.005)):
         d = shape - 1.0 / 3.0
         draws = rng.random((4000, 2))
         accepted = np.array([gamma_attempt(shape, u, w) > 0.0 for u, w in draws])
         sure = np.array([is_accepted(d, math.sqrt(d), far(quantile_above(u)), w) for u, w in draws])
         assert not (sure & ~accepted).any()
         assert np.mean(accepted & ~sure) < share
+        passed = np.array([passes(d, math.sqrt(d), end(u), w) for u, w in draws])
+        rejected = np.array([is_rejected(d, math.sqrt(d), near(u), w) for u, w in draws])
+        assert not (passed & ~accepted).any()
+        assert not (rejected & accepted).any()
+        assert np.mean(~passed & ~rejected) < 0.005
 
 
 def agent_of(counts, totals, sigmas, laws, draws):
@@ -217,6 +269,8 @@ def agent_of(counts, totals, sigmas, laws, draws):
         "sums": sums,
         "pairs": sums.reshape(-1),
         "scores": scores,
+        "again": np.full((N_AGAIN, 2 * room_for(n)), 0.5),
+        "again_pairs": np.ones(4 * room_for(n)),
     }
     state["now"] = np.ones(4)
     return Agents(**agents), State(**state)
@@ -260,7 +314,7 @@ def test_thompsons_index_lies_within_its_bracket_and_below_its_limit(kind):
     assert not (limits < indices).any()
     assert np.mean(highs - lows < 0.01 * (1.0 if kind == "coins" else 2.0)) > 0.9
     assert np.mean(limits - indices < 0.02) > 0.9
-    assert kind == "others" or (state.scores[NORMAL : OTHER_CHANCE + 1, :n] > 0.0).all()
+    assert kind == "others" or (state.scores[[NORMAL, OTHER_NORMAL], :n] > 0.0).all()
 
 
 @cache

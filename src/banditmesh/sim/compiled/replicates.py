@@ -25,7 +25,7 @@ from .crew import Stop
 from .kernels import fate
 from .kernels.choices import first_tangents, needs_tangents
 from .kernels.lanes import room_for
-from .kernels.layout import EVERY_PULL, N_SCORES, Arrays, Chunk, Messages, OnLinks, Plan, Pulls, State, Waiting
+from .kernels.layout import EVERY_PULL, N_AGAIN, N_SCORES, Arrays, Chunk, Messages, OnLinks, Plan, Pulls, State, Waiting
 from .kernels.special import Kernels
 from .kernels.tapes import draw_tape
 from .kernels.worlds import walk_means
@@ -68,6 +68,8 @@ def own_workspace(state: State) -> State:
     return replace(
         state,
         scores=np.zeros_like(state.scores),
+        again=state.again.copy(),
+        again_pairs=state.again_pairs.copy(),
         clocks=np.zeros_like(state.clocks),
         now=state.now.copy(),
         waiting=make_waiting(len(state.waiting.slots)),
@@ -117,7 +119,7 @@ class Replicate:
         n_echoing = n_slots if self.rule.n_echoes > 0 else 0
         n_summed = n_slots if packed.traits.sends_sums or run.tree is not None else 0
         n_weighed = n_summed if run.memory.forgets else 0
-        sums = np.zeros((n_slots, 2))
+        sums, room = np.zeros((n_slots, 2)), room_for(packed.most_arms)
         self.state = State(
             sums=sums,
             pairs=sums.reshape(-1),
@@ -135,7 +137,9 @@ class Replicate:
             blocks=np.zeros((n_slots if self.keys.n_blocks else 0, self.keys.n_blocks, 2)),
             forgotten_pulls=np.zeros(n_slots if packed.traits.forgets else 0, dtype=np.int32),
             agent_regret=self._of_agents.added,
-            scores=np.zeros((N_SCORES, room_for(packed.most_arms))),
+            scores=np.zeros((N_SCORES, room)),
+            again=np.full((N_AGAIN, 2 * room), 0.5),
+            again_pairs=np.ones(4 * room),
             tangents=first_tangents(type(run.policies[0]).index, n_slots),
             clocks=np.zeros(len(packed.clock_parameters)),
             now=np.ones(4),

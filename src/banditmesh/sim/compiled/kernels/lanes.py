@@ -16,8 +16,9 @@ from .layout import ONE
 
 #: The most 64-bit numbers that processors take at a time.
 LANES: Final = 8
-#: How many slots a workspace has room for, unless an agent has more: few enough to stay in the fastest memory.
-_USUAL_ROOM: Final = 16 * LANES
+#: How many slots a workspace has room for, unless an agent has more: few enough to stay in the fastest memory. No power
+#: of two, by which all rows of a workspace would take the same places there.
+_USUAL_ROOM: Final = 60 * LANES
 _STEP: Any = np.uint64(LANES)
 
 

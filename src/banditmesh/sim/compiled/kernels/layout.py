@@ -29,6 +29,7 @@ NO_AGENT: Any = np.int64(-1)
 #: When a neighbour was told something that it never was: before all pauses.
 NEVER_TOLD: Any = np.int32(-(2**31) + 1)
 ONE: Any = np.uint64(1)
+ZERO_SLOT: Any = np.uint64(0)
 NO_BITS: Any = np.uint64(0)
 # Columns of the sums of observations.
 COUNT, TOTAL = 0, 1
@@ -39,6 +40,10 @@ EVERY_PULL, GROWTH, CONTESTED, OWN_EMISSION = range(4)
 # bounds for others than coins.
 SCORES, DRAWS, NORMAL, CHANCE, OTHER_NORMAL, OTHER_CHANCE, OTHERS = range(7)
 N_SCORES = 7
+# Rows of what is looked at again: arms, as above, and where each comes from; attempts at Gamma variates, of which arm,
+# of which of its two variates, with which shape, and the draws of the first attempt.
+PLACES, ARM, STREAM, SHAPE, FIRST_NORMAL, FIRST_CHANCE = range(N_SCORES, 13)
+N_AGAIN = 13
 # Places in `State.now`: what an observation of the round under way weighs, one over that, its root, and the place of
 # the block under way.
 UNIT_WEIGHT, INVERSE, ROOT, BLOCK = range(4)
@@ -222,6 +227,9 @@ class State(Struct):
     agent_regret: Floats
     #: Workspace, by position in one agent's arm set.
     scores: Floats
+    #: Workspace for attempts that are looked at again, and the sums of their arms, as `pairs`: see `thompson`.
+    again: Floats
+    again_pairs: Floats
     #: By slot, what bounds on indices are made of: see `klucb`. Empty for policies that need none.
     tangents: Floats
     #: Workspace: this round's clocks, see `Keys`.

@@ -7,17 +7,20 @@ from typing import Any, Final
 
 import numpy as np
 
-from ....draws import GREATEST_UNIFORM, normal_quantile
+from ....draws import normal_quantile
 from ....policies import ThompsonSampling
 from ....policies.thompson import beta_shapes, gamma_attempt, gamma_variate, generator_of
 from .compiling import helper, routine
 from .forgetting import count_of, root_of
 from .lanes import padded
 from .layout import (
+    ARM,
     CHANCE,
     COIN,
     COUNT,
     DRAWS,
+    FIRST_CHANCE,
+    FIRST_NORMAL,
     INVERSE,
     NORMAL,
     ONE,
@@ -25,10 +28,14 @@ from .layout import (
     OTHER_NORMAL,
     OTHERS,
     PAIR,
+    PLACES,
     ROOT,
     SCORES,
+    SHAPE,
+    STREAM,
     TOTAL,
     ZERO,
+    ZERO_SLOT,
     Agents,
     Floats,
     State,
@@ -36,10 +43,13 @@ from .layout import (
 from .scalars import compile_rule, inlined_uniform
 
 _N_PARTS: Final = 2048
-#: No normal quantile of a draw is farther from 0.
-_FARTHEST: Final = normal_quantile(GREATEST_UNIFORM) + 1e-9
-#: What is taken off a coin's bound where little is sure: far more than indices are below 0, and exact to 1e-9.
-_UNSURE: Final = 1e6
+#: Scores of coins of which not both first attempts are surely accepted: that at ones, that at zeros, neither. They are
+#: below all others, so that none is taken for the highest.
+UNSURE: Final = -(2.0**900)
+OTHER_UNSURE: Final = 2.0 * UNSURE
+BOTH_UNSURE: Final = 3.0 * UNSURE
+#: What stands in the place of the number that decides about an attempt that is accepted.
+_ACCEPTED: Final = -1e6
 #: Sums that were given or changed may be of any size; beyond this nothing is said of them. Counts are below 2^31.
 _MAX_D: Final = 1e9
 #: The second stream of a key, and the second draw or attempt.
@@ -49,7 +59,10 @@ index_rule = compile_rule(ThompsonSampling.index)
 #: What reads counts, and how it is compiled: for `choices`, which binds it to other memories.
 READING: Final = {
     "write_normal_bounds": routine,
+    "shapes_of": helper,
     "write_beta_bounds": routine,
+    "list_attempts": helper,
+    "look_again": helper,
     "write_bounds": helper,
     "index_of": helper,
     "bracket": helper,
@@ -73,6 +86,8 @@ def _quantiles_above() -> Floats:
 
 
 QUANTILES_ABOVE: Final = _quantiles_above()
+#: No quantile in the first or the last part is nearer to 0.
+_END: Final = normal_quantile(1.0 - 1.0 / _N_PARTS) - 1e-9
 
 
 @helper
@@ -86,16 +101,31 @@ def quantile_above(u: float) -> float:
 def far(above: float) -> float:
     """From `quantile_above`, a number at least as far from 0 as the quantile, and on the same side.
 
-    No part is wider than this. Within 0.002 of 0 it may be on the other side, which does not matter there.
+    No part is wider than this. Within 0.03 of 0 that may not be so, which does not matter there.
     """
-    return above if above > 1e-3 else 1.07 * above - 2e-3
+    return min(above, 1.07 * above - 2e-3)
+
+
+@helper
+def near(u: float) -> float:
+    """A number that is at most as far from 0 as the normal quantile of `u`, and on the same side, or 0."""
+    above, below = quantile_above(u), -quantile_above(1.0 - u)
+    return min(above, 0.0) + max(below, 0.0) if abs(u - 0.5) < 0.5 - 1.0 / _N_PARTS else math.copysign(_END, u - 0.5)
+
+
+@helper
+def end(u: float) -> float:
+    """A number at least as far from 0 as the normal quantile of `u`, and on the same side: closer than `far`.
+
+    Within 0.03 of 0 that may not be so, either.
+    """
+    above = quantile_above(u)
+    return above if above > 0.0 else -quantile_above(1.0 - u)
 
 
 @routine
-def write_normal_bounds(
-    row: int, first: Any, n_arms: Any, root: float, widths: Floats, pairs: Floats, scores: Floats
-) -> None:
-    """Write bounds on the indices of other arms than coins to a row of the scores.
+def write_normal_bounds(first: Any, n_arms: Any, root: float, widths: Floats, pairs: Floats, scores: Floats) -> None:
+    """Write bounds on the indices of other arms than coins, to a row of their own.
 
     The quantile in the index is replaced by one that is not below it. Products with a number that is not negative, and
     sums, keep that order when they are rounded.
@@ -104,7 +134,7 @@ def write_normal_bounds(
         slot = first + j
         weight = pairs[PAIR * slot]
         bound = widths[slot] * root_of(weight, root) * quantile_above(scores[DRAWS, j])
-        scores[row, j] = pairs[PAIR * slot + ONE] / weight + bound
+        scores[OTHERS, j] = pairs[PAIR * slot + ONE] / weight + bound
 
 
 @routine
@@ -124,46 +154,160 @@ def is_accepted(d: float, root: float, q: float, w: float) -> bool:
 
     It is if log(w) is below h = x^2 / 2 + d (1 - v + log(v)), where v = (1 + z)^3 and z = x / (3 root). Now h / d is -3
     times the integral from 0 to z of s^3 / (1 + s), and 1 / (1 + s) lies below its chord 1 - s / (1 + z): so h is at
-    least -x^4 / (108 d) (1 + z / 5) / (1 + z), which is farther from 0 the farther x is. And -log(w) is at least
-    e + e^2 / 2 + e^3 / 3 for e = 1 - w. Roundings of h are below 1e-5, as d is below `_MAX_D`; others are far below
-    what the last factor allows for.
+    least -x^4 / (108 d) (1 + z / 5) / (1 + z), which is farther from 0 the farther x is. And -log(w) is at least 1 - w.
+    As that is at most 1 and d at least 2/3, what is said to be accepted has a 1 + z of more than 0.1.
+
+    Roundings of h are below 1e-5, as d is below `_MAX_D`; so is all of h where x is within 0.03 of 0, see `far`. Others
+    are far below what the factor allows for.
+    """
+    chance = ((1.0 - 1e-5) - w) * (108.0 * (1.0 - 1e-5) * d)
+    square, third = q * q, root + q * (1.0 / 3.0)
+    return (square * square * (root + q * (1.0 / 15.0)) < chance * third) & (third > 0.0) & (d < _MAX_D)
+
+
+@helper
+def passes(d: float, root: float, q: float, w: float) -> bool:
+    """The same as `is_accepted`, with sharper bounds that take longer: surely accepted, or nothing is said.
+
+    Times x^4 / (108 d), -h is a mean of 1 / (1 + s) by the weight s^3, for s from 0 to z. Lobatto's rule with the nodes
+    0, 5 z / 7 and z, and the weights 1 / 75, 49 / 75 and 1 / 3, is not below this mean, since the fourth derivative is
+    positive. Each of its terms by x^4 is the greater the farther x is from 0. And -log(w) is the integral of
+    1 / (1 - s) from 0 to e = 1 - w, for the same reason not below Gauss's rule with two nodes,
+    3 e (2 - e) / (6 - 6 e + e^2).
     """
     e = 1.0 - w
-    chance = e * (1.0 + e * (0.5 + e * (1.0 / 3.0))) - 1e-5
-    third = root + q * (1.0 / 3.0)
+    chance = (3.0 * e * (2.0 - e) - 6e-5) * (108.0 * (1.0 - 1e-5) * d)
     square = q * q
-    is_low = square * square * (root + q * (1.0 / 15.0)) < chance * (108.0 * (1.0 - 1e-5) * d) * third
-    return is_low & (third > 0.01 * root) & (d < _MAX_D)
+    z, third = root + q * (5.0 / 21.0), root + q * (1.0 / 3.0)
+    least = square * square * (d + q * (root * (32.0 / 105.0) + q * (1.0 / 945.0))) * (6.0 - e * (6.0 - e))
+    return (least < chance * (z * third)) & (third > 0.01 * root) & (d < _MAX_D)
+
+
+@helper
+def is_rejected(d: float, root: float, q: float, w: float) -> bool:
+    """Whether an attempt surely fails whose normal quantile is at least as far from 0 as `q`, on the same side.
+
+    It does if log(w) is not below h, which is then not above its value at `q`: see `passes`. The mean of 1 / (1 + s) is
+    not below Gauss's rule with two nodes, the zeros of 21 s^2 - 30 z s + 10 z^2, and -log(w) not above Simpson's rule,
+    e (12 w + e^2) / (6 w (1 + w)). Besides, the attempt must fail the first test of `gamma_attempt`. Or 1 + z is below
+    0; the last number is more than what d may be wrong by, see `write_beta_bounds`.
+    """
+    e = 1.0 - w
+    chance = e * (12.0 * w + e * e) + 12e-5
+    square = q * q
+    fourth = square * square
+    two = d + q * (root * (10.0 / 21.0) + q * (10.0 / 189.0))
+    most = 6.0 * w * (1.0 + w) * fourth * (root * (root + q * (22.0 / 105.0)))
+    is_high = most > chance * (108.0 * (1.0 + 1e-5) * d) * two
+    return (e < 0.033 * fourth) & (is_high | (root + q * (1.0 / 3.0) < -1e-5 * root))
+
+
+@helper
+def shapes_of(slot: Any, inverse: float, pairs: Floats) -> tuple[float, float]:
+    """The d of a coin's two Gamma variates: of the ones not below, of the zeros not above what the index takes."""
+    count, total = count_of(pairs[PAIR * slot], inverse), count_of(pairs[PAIR * slot + ONE], inverse)
+    ones, zeros = total * (1.0 + 1e-15), count - total - 1e-15 * count
+    return max(ones, 0.0) + 2.0 / 3.0, max(zeros, 0.0) + 2.0 / 3.0
 
 
 @routine
-def write_beta_bounds(first: Any, n_arms: Any, inverse: float, widths: Floats, pairs: Floats, scores: Floats) -> None:
+def write_beta_bounds(first: Any, n_arms: Any, inverse: float, pairs: Floats, scores: Floats) -> None:
     """Write bounds on coins' indices x / (x + y): x is at most, and y at least, what the first attempt at it may give.
 
     A variate d (1 + q / (3 root))^3, for the root of d, is (root + q / 3)^3 / root. It rises with q and, where q is
     below 6 root, with d. The sum of a coin's rewards and mean times count differ by a few roundings, hence the ones are
     taken a little above, the zeros a little below. (By a memory that discounts, both are products with one over a
     weight: four roundings of 1.2e-16 each, where 1e-15 allows for eight.) What is left of roundings is far below the
-    last factor, since root + q / 3 is not below a hundredth of root; where it may be, the 1e-9 in `_FARTHEST` are far
-    more. Nothing asks for counts of at least 1: an arm without ones, or without zeros, has a d of 2/3, the least.
+    last factor, since root + q / 3 is not below a hundredth of root where an attempt is accepted. Nothing asks for
+    counts of at least 1: an arm without ones, or without zeros, has a d of 2/3, the least.
 
-    Where it is not sure that an attempt is accepted, a later one may take any quantile. Such a bound is far above most
-    indices, and written less `_UNSURE`, so that it is not taken for the highest: see `limit_of`. Bounds of others than
-    coins come from a row of their own: a loop that reads what it writes becomes no vector instructions.
+    Where it is not sure that an attempt is accepted, a later one may take any quantile, and the score says that nothing
+    is known: see `look_again` and `limit_of`.
     """
     for j in range(n_arms):
-        slot = first + j
-        count, total = count_of(pairs[PAIR * slot], inverse), count_of(pairs[PAIR * slot + ONE], inverse)
-        d = max(total * (1.0 + 1e-15), 0.0) + 2.0 / 3.0
-        other_d = max(count - total - 1e-15 * count, 0.0) + 2.0 / 3.0
+        d, other_d = shapes_of(first + j, inverse, pairs)
         root, other_root = math.sqrt(d), math.sqrt(other_d)
         most, minus_least = quantile_above(scores[NORMAL, j]), quantile_above(1.0 - scores[OTHER_NORMAL, j])
         is_sure = is_accepted(d, root, far(most), scores[CHANCE, j])
         is_other_sure = is_accepted(other_d, other_root, -far(minus_least), scores[OTHER_CHANCE, j])
-        most, minus_least = most if is_sure else _FARTHEST, minus_least if is_other_sure else _FARTHEST
         bound = beta_of(root, other_root, most, -minus_least) * (1.0 + 1e-11)
-        bound = bound if is_sure & is_other_sure else bound - _UNSURE
-        scores[SCORES, j] = bound if widths[slot] == COIN else scores[OTHERS, j]
+        unsure = (0.0 if is_sure else UNSURE) + (0.0 if is_other_sure else OTHER_UNSURE)
+        scores[SCORES, j] = bound if unsure == 0.0 else unsure
+
+
+@helper
+def list_unsure(n_slots: np.uint64, state: State) -> np.uint64:
+    """List the arms whose first attempts are not both surely accepted, by their places."""
+    scores, again = state.scores, state.again
+    n = np.uint64(0)
+    for j in range(n_slots):
+        again[PLACES, n] = np.float64(j)
+        n += ONE if scores[SCORES, j] <= UNSURE else np.uint64(0)
+    return n
+
+
+@helper
+def list_attempts(n_arms: np.uint64, first: np.uint64, inverse: float, state: State) -> np.uint64:
+    """List the attempts of these arms that are not surely accepted.
+
+    What is written for another is overwritten by the next: a branch would often be mispredicted.
+    """
+    pairs, scores, again = state.pairs, state.scores, state.again
+    n = np.uint64(0)
+    for i in range(n_arms):
+        j = np.uint64(again[PLACES, i])
+        d, other_d = shapes_of(first + j, inverse, pairs)
+        score, u = scores[SCORES, j], scores[DRAWS, j]
+        again[ARM, n], again[STREAM, n], again[SHAPE, n], again[DRAWS, n] = again[PLACES, i], 0.0, d, u
+        again[FIRST_NORMAL, n], again[FIRST_CHANCE, n] = scores[NORMAL, j], scores[CHANCE, j]
+        n += ONE if score != OTHER_UNSURE else np.uint64(0)
+        again[ARM, n], again[STREAM, n], again[SHAPE, n], again[DRAWS, n] = again[PLACES, i], 1.0, other_d, u
+        again[FIRST_NORMAL, n], again[FIRST_CHANCE, n] = scores[OTHER_NORMAL, j], scores[OTHER_CHANCE, j]
+        n += ONE if score != UNSURE else np.uint64(0)
+    return n
+
+
+@routine
+def draw_again(n_attempts: Any, again: Floats) -> None:
+    """Draw second attempts in the place of first ones that surely fail, and mark what is surely accepted.
+
+    An attempt that is accepted gives the same variate whatever the number is that decides about it.
+    """
+    for i in range(n_attempts):
+        d, u, w = again[SHAPE, i], again[FIRST_NORMAL, i], again[FIRST_CHANCE, i]
+        root = math.sqrt(d)
+        fails = is_rejected(d, root, near(u), w)
+        k0, k1 = inlined_generator(again[DRAWS, i])
+        stream = np.int64(again[STREAM, i])
+        u = inlined_uniform(k0, k1, SECOND, stream, ZERO, ZERO) if fails else u
+        w = inlined_uniform(k0, k1, SECOND, stream, SECOND, ZERO) if fails else w
+        again[NORMAL, i], again[CHANCE, i] = u, _ACCEPTED if passes(d, root, end(u), w) else w
+
+
+@helper
+def look_again(first: np.uint64, n_slots: np.uint64, inverse: float, state: State) -> None:
+    """Where first attempts are not surely accepted, find out whether they fail, and take second ones for those.
+
+    The draws of second attempts take the places of the first ones', so that bounds, brackets and indices are made of
+    them as of any: `index_of` goes on with the second attempt if what it is given fails.
+    """
+    scores, again, pairs, again_pairs = state.scores, state.again, state.pairs, state.again_pairs
+    n_arms = list_unsure(n_slots, state)
+    n_attempts = list_attempts(n_arms, first, inverse, state)
+    draw_again(padded(ZERO_SLOT, n_attempts, again.shape[1]), again)
+    for i in range(n_attempts):
+        j, is_other = np.uint64(again[ARM, i]), again[STREAM, i] > 0.0
+        scores[OTHER_NORMAL if is_other else NORMAL, j] = again[NORMAL, i]
+        scores[OTHER_CHANCE if is_other else CHANCE, j] = again[CHANCE, i]
+    for i in range(n_arms):
+        j = np.uint64(again[PLACES, i])
+        again_pairs[PAIR * i] = pairs[PAIR * (first + j)]
+        again_pairs[PAIR * i + ONE] = pairs[PAIR * (first + j) + ONE]
+        for row in range(NORMAL, OTHER_CHANCE + 1):
+            again[row, i] = scores[row, j]
+    write_beta_bounds(ZERO_SLOT, padded(ZERO_SLOT, n_arms, again.shape[1]), inverse, again_pairs, again)
+    for i in range(n_arms):
+        scores[SCORES, np.uint64(again[PLACES, i])] = again[SCORES, i]
 
 
 @helper
@@ -185,17 +329,21 @@ def write_bounds(
     for j in range(n_slots):
         n_coins += ONE if widths[first + j] == COIN else np.uint64(0)
     if n_coins < n_slots:
-        row = np.int64(OTHERS if n_coins > 0 else SCORES)
-        write_normal_bounds(row, first, n_written, state.now[ROOT], widths, pairs, scores)
+        write_normal_bounds(first, n_written, state.now[ROOT], widths, pairs, scores)
     if n_coins > 0:
         draw_for_gammas(n_written, scores)
-        write_beta_bounds(first, n_written, state.now[INVERSE], widths, pairs, scores)
+        write_beta_bounds(first, n_written, state.now[INVERSE], pairs, scores)
+        look_again(first, n_slots, state.now[INVERSE], state)
+    if n_coins < n_slots:
+        for j in range(n_slots):
+            if widths[first + j] != COIN:
+                scores[SCORES, j] = scores[OTHERS, j]
 
 
 @helper
 def limit_of(score: float) -> float:
-    """What an index is not above: the score, or a coin's bound that was written less `_UNSURE`."""
-    return score + (_UNSURE + 1e-9) if score < -0.5 * _UNSURE else score
+    """What an index is not above: the score, if anything is sure."""
+    return score if score > UNSURE else math.inf
 
 
 @helper
