@@ -23,8 +23,8 @@ from ..run import AgentRegret, Outcome, Run
 from ..watching import Curve
 from .crew import Stop
 from .kernels import fate
-from .kernels.choices import first_tangents, needs_tangents
-from .kernels.lanes import room_for
+from .kernels.choices import first_tangents, looks_again, needs_tangents
+from .kernels.lanes import LANES, room_for
 from .kernels.layout import EVERY_PULL, N_AGAIN, N_SCORES, Arrays, Chunk, Messages, OnLinks, Plan, Pulls, State, Waiting
 from .kernels.special import Kernels
 from .kernels.tapes import draw_tape
@@ -119,7 +119,9 @@ class Replicate:
         n_echoing = n_slots if self.rule.n_echoes > 0 else 0
         n_summed = n_slots if packed.traits.sends_sums or run.tree is not None else 0
         n_weighed = n_summed if run.memory.forgets else 0
-        sums, room = np.zeros((n_slots, 2)), room_for(packed.most_arms)
+        index = type(run.policies[0]).index
+        sums, room = np.zeros((n_slots, 2)), min(room_for(packed.most_arms), -(-n_slots // LANES) * LANES)
+        n_again = 2 * room if looks_again(index) else 0
         self.state = State(
             sums=sums,
             pairs=sums.reshape(-1),
@@ -138,9 +140,9 @@ class Replicate:
             forgotten_pulls=np.zeros(n_slots if packed.traits.forgets else 0, dtype=np.int32),
             agent_regret=self._of_agents.added,
             scores=np.zeros((N_SCORES, room)),
-            again=np.full((N_AGAIN, 2 * room), 0.5),
-            again_pairs=np.ones(4 * room),
-            tangents=first_tangents(type(run.policies[0]).index, n_slots),
+            again=np.full((N_AGAIN, n_again), 0.5),
+            again_pairs=np.ones(2 * n_again),
+            tangents=first_tangents(index, n_slots),
             clocks=np.zeros(len(packed.clock_parameters)),
             now=np.ones(4),
             waiting=make_waiting(0),

@@ -121,6 +121,11 @@ def needs_tangents(index: Callable[..., float]) -> bool:
     return index is KLUCB.index
 
 
+def looks_again(index: Callable[..., float]) -> bool:
+    """Whether some bounds on this index are worked out twice."""
+    return index is ThompsonSampling.index
+
+
 def first_tangents(index: Callable[..., float], n_slots: int) -> Floats:
     """Bounds as they are before an index is known."""
     tangents = np.zeros((3, n_slots if needs_tangents(index) else 0))

@@ -227,7 +227,8 @@ class State(Struct):
     agent_regret: Floats
     #: Workspace, by position in one agent's arm set.
     scores: Floats
-    #: Workspace for attempts that are looked at again, and the sums of their arms, as `pairs`: see `thompson`.
+    #: Workspace for attempts that are looked at again, and the sums of their arms, as `pairs`: see `thompson`. Empty
+    #: for other policies.
     again: Floats
     again_pairs: Floats
     #: By slot, what bounds on indices are made of: see `klucb`. Empty for policies that need none.

@@ -119,8 +119,9 @@ def end(u: float) -> float:
 
     Within 0.03 of 0 that may not be so, either.
     """
-    above = quantile_above(u)
-    return above if above > 0.0 else -quantile_above(1.0 - u)
+    above: float = quantile_above(u)
+    below: float = -quantile_above(1.0 - u)
+    return above if above > 0.0 else below
 
 
 @routine
