@@ -8,7 +8,8 @@ replicates   what all ways of delivery share; spreading, walking, merging and qu
 repeats      which rewards of a run are equal, for the published rules
 timeline, outages   the networks, and who is up, in the rounds that a chunk needs
 linkcounts, bitsets, distances   transmissions by link; sets of neighbours; how far messages get
-warmup       compiles kernels and checks them against the reference before they are used; planning_beside, in two processes
+warmup       compiles kernels and checks them against the reference before they are used
+planning_beside   the kernels of plans, compiled by another process meanwhile
 crew         threads, and a way to stop them
 kernels/     the loops over arrays
 """
