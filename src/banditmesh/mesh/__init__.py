@@ -6,10 +6,41 @@ worker     what one of those processes does
 verify     regret and traffic of such a mesh compared with those of the simulator
 deployment   node files for every agent, and the mesh that they describe
 status     what the sidecars of a running mesh say, as a table
+
+Every public name is imported when it is first used: a process of a mesh, and `mesh status`, need no simulator.
 """
 
-from .deployment import read_hosts, read_nodes, write_nodes
-from .local import MeshError, MeshRun, run_mesh
-from .verify import Verdict, verify_mesh
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .deployment import read_hosts, read_nodes, write_nodes
+    from .local import MeshError, MeshRun, run_mesh
+    from .verify import Verdict, verify_mesh
+
+_HOMES = {
+    "MeshError": "local",
+    "MeshRun": "local",
+    "Verdict": "verify",
+    "read_hosts": "deployment",
+    "read_nodes": "deployment",
+    "run_mesh": "local",
+    "verify_mesh": "verify",
+    "write_nodes": "deployment",
+}
 
 __all__ = ["MeshError", "MeshRun", "Verdict", "read_hosts", "read_nodes", "run_mesh", "verify_mesh", "write_nodes"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -12,7 +12,6 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Final
 
-import networkx as nx
 import numpy as np
 
 from .. import arms as laws
@@ -218,6 +217,8 @@ def read_nodes(folder: str | PathLike[str], seed: int = 0) -> tuple[Problem, Any
     ...     read_nodes(there)[0]
     Problem(3 agents, 2 links, 4 arms, 2 per agent)
     """
+    import networkx as nx
+
     paths = sorted(Path(folder).glob(f"*/{NODE_FILE}"))
     if not paths:
         raise InputError(
