@@ -119,19 +119,18 @@ class Study:
     def read(self, partial: bool = False, curves: bool = False) -> tuple[pd.DataFrame, pd.DataFrame | None]:
         """The table and, if wanted, the curves; every shard is read once for both."""
         need("pandas", "tables", "a table")
-        import pandas as pd
+        need("pyarrow", "tables", "a table")
+        import pyarrow as pa
 
-        tables, lines = [], []
-        for shard in self.shards(partial, curves):
-            frame = shard.to_pandas()
-            tables.append(frame.drop(columns=list(CURVES), errors="ignore"))
-            if curves:
-                line = frame[frame["rounds"].notna()].drop(columns=["regret", "messages"])
-                line = line.rename(columns={"rounds": "round", "regret_curve": "regret", "messages_curve": "messages"})
-                lines.append(line.explode(["round", "regret", "messages"], ignore_index=True))
-        types = {"round": "int64", "regret": "float64", "messages": "int64"}
-        found = pd.concat(lines, ignore_index=True).astype(types) if curves else None
-        return pd.concat(tables, ignore_index=True), found
+        # Made into rows once for all shards, of which there may be thousands with few runs each.
+        runs = pa.concat_tables(self.shards(partial, curves)).to_pandas()
+        table = runs.drop(columns=list(CURVES), errors="ignore")
+        if not curves:
+            return table, None
+        lines = runs[runs["rounds"].notna()].drop(columns=["regret", "messages"])
+        lines = lines.rename(columns={"rounds": "round", "regret_curve": "regret", "messages_curve": "messages"})
+        lines = lines.explode(["round", "regret", "messages"], ignore_index=True)
+        return table, lines.astype({"round": "int64", "regret": "float64", "messages": "int64"})
 
     def plot(
         self,
