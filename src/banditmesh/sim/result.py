@@ -476,7 +476,7 @@ def _merge_links(run: Run, outcomes: list[Outcome]) -> tuple[list[tuple[int, int
     traffic = np.zeros((len(outcomes), len(run.records), len(union)), dtype=np.int64)
     for row, (outcome, code) in enumerate(zip(outcomes, codes, strict=True)):
         traffic[row][:, np.searchsorted(union, code)] = outcome.link_traffic
-    return [(int(code // n_agents), int(code % n_agents)) for code in union], traffic
+    return list(zip((union // n_agents).tolist(), (union % n_agents).tolist(), strict=True)), traffic
 
 
 def _labels(names: Sequence[Hashable]) -> NDArray[Any]:
