@@ -387,13 +387,13 @@ ENDS = 2**32
 
 def authority(key, mesh):
     """The certificate of an authority, always the same."""
-    with patch("cryptography.x509.random_serial_number", return_value=2**150 + 1):
+    with patch("cryptography.x509.random_serial_number", lambda: 2**150 + 1):
         return certify_authority(key, mesh, 0, ENDS)
 
 
 def contexts_of(mesh, node, key, signer, signed_by, not_before=0, not_after=ENDS, serial=1):
     """The keys of a node whose certificate an authority (key and certificate) issues; a function of its arguments."""
-    with patch("cryptography.x509.random_serial_number", return_value=2**150 + serial):
+    with patch("cryptography.x509.random_serial_number", lambda: 2**150 + serial):
         made = certify_node(key.public_key(), mesh, node, *signed_by, not_before, not_after)
     der = made.public_bytes(Encoding.DER)
     own = identity(mesh, node, not_before, not_after, der)

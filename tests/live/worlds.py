@@ -32,6 +32,7 @@ from banditmesh.live.certificates import signed_bytes
 from banditmesh.live.config import NeighbourConfig, NodeConfig, TrustConfig
 from banditmesh.live.links import notices
 from banditmesh.live.member import ALREADY_COUNTED, COUNTED, WITHDRAWN, ArmSpec, Observation
+from banditmesh.live.member.snapshot import caps_of
 from banditmesh.live.names import Caps, agent_name, arm_name
 from banditmesh.live.node import Node
 
@@ -512,6 +513,8 @@ class World:
     async def rest(self):
         await self.come_to_rest()
         self.check()
+        for machine in self.running():
+            machine.process.node._member.snapshot()
         self.check_convergence()
 
     async def start(self, machine):
@@ -645,7 +648,7 @@ class World:
         for peer, waiting in member._outboxes.links.items():
             if len(waiting) > n_keys:
                 raise Violation(f"{name} has {len(waiting)} keys waiting for {peer}, and {n_keys} in all")
-        for cap_name, cap in member.snapshot().caps.items():
+        for cap_name, cap in caps_of(member._parts).items():
             # Rows under its own name are never refused for want of room.
             more = member._table.roster.n_rows_of(name) if cap_name == "entries" else 0
             if cap.used > cap.most + more and cap_name != "own_entries":

@@ -11,15 +11,9 @@ from .parts import MemberParts
 
 def snapshot(mesh: str, parts: MemberParts, life: Life, uptime: float) -> StateView:
     """A member of this mesh as it is now, in this life."""
-    table, caps = parts.table, parts.caps
+    table = parts.table
     [first, *others] = parts.bandits.views(parts.n_choices, uptime)
-    many_lives = table.roster.many_lives()
-    usage = {
-        **table.roster.usage(len(table.told)),
-        "segments": (parts.bandits.n_segments(), caps.segments),
-        "links": (len(parts.outboxes.links), caps.links),
-    }
-    shares = {name: CapView(used, most) for name, (used, most) in usage.items()}
+    many_lives, shares = table.roster.many_lives(), caps_of(parts)
     return StateView(
         mesh=mesh,
         node=parts.node,
@@ -36,6 +30,16 @@ def snapshot(mesh: str, parts: MemberParts, life: Life, uptime: float) -> StateV
         warnings=warnings_of(shares, many_lives, table.outside_by_arm()),
         trust=_trust(parts),
     )
+
+
+def caps_of(parts: MemberParts) -> dict[str, CapView]:
+    """How much of each cap a member uses."""
+    usage = {
+        **parts.table.roster.usage(len(parts.table.told)),
+        "segments": (parts.bandits.n_segments(), parts.caps.segments),
+        "links": (len(parts.outboxes.links), parts.caps.links),
+    }
+    return {name: CapView(used, most) for name, (used, most) in usage.items()}
 
 
 def _trust(parts: MemberParts) -> TrustView:
