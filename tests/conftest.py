@@ -24,6 +24,8 @@ gc.disable()
 
 def pytest_collection_finish():
     gc.freeze()
+    # Figures, parsers and simulated nodes are many objects, too: after every 700 new ones is too often.
+    gc.set_threshold(20_000, 10, 10)
     gc.enable()
 
 
