@@ -1,5 +1,6 @@
 """Plans: what is worked out once for all replicates, at sizes around a machine word and shared by threads."""
 
+import functools
 import itertools
 
 import networkx as nx
@@ -107,6 +108,17 @@ def test_plans_of_rules_whose_learners_meet_several_decisions_keep_how_copies_en
     assert compiled == reference
 
 
+@functools.cache
+def on_the_papers_network(protocol):
+    """A run that one thread makes alone, which is that of the reference; the rest of its settings."""
+    problem = bm.Problem.paper("er", seed=0)
+    every = [1 + v % 2 for v in range(100)]
+    settings = {"horizon": 40, "replicates": 1, "every": every, "record_every": 3, "link_traffic": True}
+    alone, reference = both(problem, protocol, **settings)
+    assert alone == reference
+    return problem, alone, settings
+
+
 @pytest.mark.parametrize("sums", ["near", "far", "far, by rank"])
 @pytest.mark.parametrize(
     "protocol",
@@ -114,11 +126,7 @@ def test_plans_of_rules_whose_learners_meet_several_decisions_keep_how_copies_en
     ids=["fwa", "growth", "hubs"],
 )
 def test_threads_that_share_a_replicate_change_nothing(protocol, sums, monkeypatch):
-    problem = bm.Problem.paper("er", seed=0)
-    every = [1 + v % 2 for v in range(100)]
-    settings = {"horizon": 40, "replicates": 1, "every": every, "record_every": 3, "link_traffic": True}
-    alone, reference = both(problem, protocol, **settings)
-    assert alone == reference
+    problem, alone, settings = on_the_papers_network(protocol)
     monkeypatch.setattr(plans, "SHARED_FROM", 1)
     monkeypatch.setattr(plans, "WIDE_BUDGET", 0 if "rank" in sums else plans.WIDE_BUDGET)
     if "far" in sums:
