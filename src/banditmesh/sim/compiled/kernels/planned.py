@@ -99,6 +99,18 @@ def learners_at(
 
 
 @helper
+def fetch_learners(
+    v: np.uint64, row: int, most_hops: int, part: int, n_parts: int, learners: Int32s, ring: Int32s
+) -> None:
+    """Fetch those in `part` who hear v's messages in this round, the oldest of which are in a row."""
+    for hop in range(most_hops, 0, -1):
+        fetch(learners, learners_at(v, np.uint64(row), hop, part, n_parts, ring)[0])
+        row += 1
+        if row == ring.shape[1]:
+            row = 0
+
+
+@helper
 def add_waiting(n_waiting: np.uint64, waiting: Waiting, sums: Floats) -> None:
     """Add what waits to the sums, in the order in which it came."""
     slots, numbers = waiting.slots, waiting.numbers
@@ -142,11 +154,10 @@ def deliver_by_plan(
         # Looked at now and then: what an agent's messages cost here is little.
         if v % 64 == 0 and is_set(stop):
             return n_stale
-        later = np.uint64(min(v + AHEAD, last))
+        if is_far:
+            fetch_learners(np.uint64(min(v + AHEAD, last)), oldest_row, most_hops, part, n_parts, learners, ring)
         row = oldest_row
         for hop in range(most_hops, 0, -1):
-            if is_far:
-                fetch(learners, learners_at(later, np.uint64(row), hop, part, n_parts, ring)[0])
             start, finish = learners_at(np.uint64(v), np.uint64(row), hop, part, n_parts, ring)
             amount, reward = amounts[v, row], rewards[v, row]
             if amount == 0.0:
