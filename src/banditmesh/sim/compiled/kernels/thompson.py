@@ -155,15 +155,16 @@ def is_accepted(d: float, root: float, q: float, w: float) -> bool:
 
     It is if log(w) is below h = x^2 / 2 + d (1 - v + log(v)), where v = (1 + z)^3 and z = x / (3 root). Now h / d is -3
     times the integral from 0 to z of s^3 / (1 + s), and 1 / (1 + s) lies below its chord 1 - s / (1 + z): so h is at
-    least -x^4 / (108 d) (1 + z / 5) / (1 + z), which is farther from 0 the farther x is. And -log(w) is at least 1 - w.
-    As that is at most 1 and d at least 2/3, what is said to be accepted has a 1 + z of more than 0.1.
-
-    Roundings of h are below 1e-5, as d is below `_MAX_D`; so is all of h where x is within 0.03 of 0, see `far`. Others
-    are far below what the factor allows for.
+    least -x^4 / (108 d) (1 + z / 5) / (1 + z), which is farther from 0 the farther x is. And -log(w) is at least
+    e + e^2 / 2 + e^3 / 3 for e = 1 - w. Roundings of h are below 1e-5, as d is below `_MAX_D`; others are far below
+    what the last factor allows for.
     """
-    chance = ((1.0 - 1e-5) - w) * (108.0 * (1.0 - 1e-5) * d)
-    square, third = q * q, root + q * (1.0 / 3.0)
-    return (square * square * (root + q * (1.0 / 15.0)) < chance * third) & (third > 0.0) & (d < _MAX_D)
+    e = 1.0 - w
+    chance = e * (1.0 + e * (0.5 + e * (1.0 / 3.0))) - 1e-5
+    third = root + q * (1.0 / 3.0)
+    square = q * q
+    is_low = square * square * (root + q * (1.0 / 15.0)) < chance * (108.0 * (1.0 - 1e-5) * d) * third
+    return is_low & (third > 0.01 * root) & (d < _MAX_D)
 
 
 @helper
