@@ -398,16 +398,12 @@ def test_agents_of_few_and_of_many_arms_are_scored_together(policy, protocol):
     assert equal_on_both_engines(problem, protocol, policy=policy, horizon=180)
 
 
-# Under faults KL-UCB has kernels of its own; in test_replay.py its agents go down, come back and forget, too.
-@pytest.mark.parametrize(
-    ("kind", "is_faulty"),
-    [(bm.UCB, True), (bm.KLUCB, False), pytest.param(bm.KLUCB, True, marks=pytest.mark.slow)],
-)
-def test_agents_of_different_parameters_and_paces_are_not_scored_together(kind, is_faulty):
+@pytest.mark.parametrize("kind", [bm.UCB, bm.KLUCB])
+def test_agents_of_different_parameters_and_paces_are_not_scored_together(kind):
     problem = bm.Problem.random(bm.networks.er(20, 0.2, seed=1), n_arms=12, per_agent=4, seed=1)
     policies = [kind(1.0 + (v // 3) % 2) for v in range(20)]
     every = [1 + (v // 5) % 3 for v in range(20)]
-    faults = bm.Faults(outages=bm.Outages(0.1, 0.4, memory=False)) if is_faulty else None
+    faults = bm.Faults(outages=bm.Outages(0.1, 0.4, memory=False))
     assert equal_on_both_engines(problem, bm.IRS(), policy=policies, every=every, faults=faults, horizon=90)
 
 

@@ -370,14 +370,15 @@ class NoisyGreedy(bm.Policy):
         return mean + sigma * (u - 0.5) / (1 + count)
 
 
-class Sneaky(bm.Policy):
+class Sneaky(bm.Protocol):
     """A rule that Python can run and numba cannot compile."""
 
     name = "sneaky"
+    random = True
 
     @staticmethod
-    def index(mean, count, inv_root, clock, sigma, law, u, parameter):
-        return globals()["np"].sqrt(mean * mean)
+    def relay(has_arm, ttl, degree, u, parameter):
+        return globals()["bm"].RELAY
 
 
 @pytest.mark.parametrize(
@@ -415,14 +416,13 @@ class OtherShy(DegreeShy):
 def test_a_rule_that_does_not_compile_falls_back_to_the_reference(monkeypatch):
     monkeypatch.setattr(engine, "SHORT_RUN", 0.0)
     problem = bm.Problem.paper("er", seed=0)
-    settings = {"policy": Sneaky(), "horizon": 3, "seed": 0}
-    assert bm.simulate(problem, bm.NoCooperation(), **settings).engine == "reference"
+    assert bm.simulate(problem, Sneaky(2), horizon=3, seed=0).engine == "reference"
     # It is not tried again.
     with (
         event.install_recorder("numba:compile") as heard,
-        pytest.raises(bm.errors.UnsupportedError, match=r"'sneaky'.*does not compile"),
+        pytest.raises(bm.errors.UnsupportedError, match=r"'sneaky' .*does not compile"),
     ):
-        bm.simulate(problem, bm.NoCooperation(), **settings, engine="compiled")
+        bm.simulate(problem, Sneaky(2), horizon=3, seed=0, engine="compiled")
     assert not heard.buffer
 
 
@@ -772,7 +772,7 @@ def test_control_c_stops_a_run_in_the_middle_of_a_round(what, network, run):
         """
     )
     assert process.stdout.readline() == "ready\n"
-    time.sleep(1.0)
+    time.sleep(2.0)
     process.send_signal(signal.SIGINT)
     try:
         out, error = process.communicate(timeout=30)

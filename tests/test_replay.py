@@ -193,8 +193,7 @@ def test_large_log_needs_no_table_of_agents_and_arms(tmp_path):
     (tmp_path / "u.data").write_text("".join("\t".join(map(str, row)) + "\t0\n" for row in rows))
     log = read_log(tmp_path / "u.data", law="replay")
     problem = bm.Problem(bm.networks.ring(943), log)
-    # So many replicates that a plan pays, whose kernels are compiled for other tests, too.
-    result = bm.simulate(problem, bm.IRS(), horizon=3, replicates=20, seed=0, engine="compiled")
+    result = bm.simulate(problem, bm.IRS(), horizon=3, seed=0)
     assert (result.pulls.sum(axis=2) == 3).all()
     assert sum(len(law.sample) for law in problem.laws) == 20_000
 
