@@ -1,6 +1,7 @@
 """The compiled engine equals the reference engine, bit for bit, and says clearly what it does not run."""
 
 import ast
+import ctypes
 import itertools
 import os
 import signal
@@ -706,6 +707,26 @@ def test_control_c_ends_what_does_not_look_whether_to_stop():
     assert stop.flag.tolist() == [1]
     # The next crew is not disturbed.
     assert crew.alone(lambda: 1 + 1, crew.Stop()) == 2
+
+
+def test_a_thread_that_is_ended_where_c_drops_exceptions_says_nothing(monkeypatch):
+    dropped, begun = [], threading.Event()
+    monkeypatch.setattr(sys, "unraisablehook", dropped.append)
+
+    @ctypes.CFUNCTYPE(None)
+    def spin():
+        begun.set()
+        while True:
+            time.sleep(0.001)
+
+    def interrupt():
+        if begun.is_set():
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        crew.work([spin], 1, crew.Stop(), interrupt)
+    assert dropped == []
+    assert sys.unraisablehook == dropped.append
 
 
 def test_control_c_stops_a_long_run_at_once():

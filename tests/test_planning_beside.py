@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import signal
 import sys
 import time
 from contextlib import contextmanager
@@ -112,3 +113,17 @@ def test_a_worker_starts_no_process_beside(monkeypatch):
     monkeypatch.setattr(executors, "parent_process", lambda: object())
     with executors.beside(time.sleep, 600):
         assert multiprocessing.active_children() == []
+
+
+def write_held_signals(path):
+    with open(path, "w") as stream:
+        stream.write(" ".join(one.name for one in signal.pthread_sigmask(signal.SIG_BLOCK, ())))
+
+
+def test_a_process_holds_interrupts_back_from_its_first_moment_on(tmp_path):
+    held = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    process = executors._Process(target=write_held_signals, args=(str(tmp_path / "held"),))
+    process.start()
+    process.join()
+    assert (tmp_path / "held").read_text() == "SIGINT"
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == held

@@ -24,7 +24,7 @@ from concurrent.futures import (
 )
 from contextlib import contextmanager
 from itertools import islice
-from multiprocessing import parent_process
+from multiprocessing import parent_process, resource_tracker
 from multiprocessing.context import SpawnContext, SpawnProcess
 from pathlib import Path
 from types import ModuleType
@@ -219,12 +219,27 @@ def _script_hidden() -> Iterator[None]:
             sys.modules["__main__"] = script
 
 
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Hold Ctrl-C back in this thread, and for good in a process that it starts: that would say where it was."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    # It lets interrupts through when it has started its own process.
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 class _Process(SpawnProcess):
-    """A fresh interpreter that leaves the user's script alone."""
+    """A fresh interpreter that leaves the user's script and Ctrl-C alone."""
 
     @staticmethod
     def _Popen(process_obj: Any) -> Any:
-        with _script_hidden():
+        with _script_hidden(), _interrupts_held():
             return SpawnProcess._Popen(process_obj)
 
 

@@ -8,10 +8,12 @@ main thread: what is compiled is lost, and files are whole or not there.
 from __future__ import annotations
 
 import ctypes
+import sys
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from typing import Final, TypeVar
+from contextlib import contextmanager
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
@@ -53,6 +55,22 @@ class _Busy:
         with self._lock:
             for thread in self._threads:
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(_Ended))
+
+
+@contextmanager
+def _dropped_in_silence() -> Iterator[None]:
+    """Say nothing of a thread that is ended in a function that C has called, which drops exceptions: it ends later."""
+    before = sys.unraisablehook
+
+    def look(dropped: Any) -> None:
+        if dropped.exc_type is not _Ended:
+            before(dropped)
+
+    sys.unraisablehook = look
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
 
 
 class Stop:
@@ -102,7 +120,9 @@ def work(jobs: Iterable[Callable[[], T]], threads: int, stop: Stop, look: Callab
     except BaseException as error:
         stop.set()
         if isinstance(error, KeyboardInterrupt):
-            busy.end()
+            with _dropped_in_silence():
+                busy.end()
+                pool.shutdown(wait=True, cancel_futures=True)
         raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
