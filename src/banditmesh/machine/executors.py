@@ -22,7 +22,7 @@ from concurrent.futures import (
     ProcessPoolExecutor,
     wait,
 )
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import islice
 from multiprocessing import parent_process, resource_tracker
 from multiprocessing.context import SpawnContext, SpawnProcess
@@ -257,18 +257,17 @@ def beside(task: Callable[..., object], *args: Any) -> Iterator[None]:
     if parent_process() is not None or getattr(sys, "frozen", False) or "python" not in Path(sys.executable or "").name:
         yield
         return
-    try:
+    process = None
+    # Whatever keeps it from being started, the task is left undone.
+    with suppress(Exception):
         process = _Process(target=_do_as_worker, args=(pickle.dumps((task, args)),), daemon=True)
         process.start()
-    except Exception:
-        # Whatever the reason is, the task is left undone.
-        yield
-        return
     try:
         yield
     finally:
-        process.kill()
-        process.join()
+        if process is not None and process.pid is not None:
+            process.kill()
+            process.join()
 
 
 def _do_as_worker(packed: bytes) -> None:
