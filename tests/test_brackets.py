@@ -264,13 +264,14 @@ def agent_of(counts, totals, sigmas, laws, draws):
         "sigmas": np.asarray(sigmas),
         "law_code": np.asarray(laws),
         "widths": widths_of(bm.ThompsonSampling.index, np.asarray(sigmas), np.asarray(laws)),
+        "only_coins": bool(np.all(laws == BERNOULLI)),
     }
     state = dict.fromkeys(State.__dataclass_fields__, empty) | {
         "sums": sums,
         "pairs": sums.reshape(-1),
         "scores": scores,
-        "again": np.full((N_AGAIN, 2 * room_for(n)), 0.5),
-        "again_pairs": np.ones(4 * room_for(n)),
+        "again": np.full((N_AGAIN, room_for(n)), 0.5),
+        "again_pairs": np.ones(2 * room_for(n)),
     }
     state["now"] = np.ones(4)
     return Agents(**agents), State(**state)
@@ -281,13 +282,12 @@ def brackets_of(agents, state, limits, lows, highs, indices):
     """Bounds, brackets and indices of `ThompsonSampling`, for all arms."""
     write_bounds(np.uint64(0), np.uint64(len(lows)), 0.0, 0.0, agents, state)
     for j in range(np.uint64(len(lows))):
-        limits[j] = limit_of(state.scores[SCORES, j])
+        limits[j] = state.scores[SCORES, j]
         lows[j], highs[j] = bracket(np.uint64(j), np.uint64(j), 0.0, 0.0, agents, state)
         indices[j] = index_of(np.uint64(j), np.uint64(j), 0.0, 0.0, agents, state)
 
 
 write_bounds, bracket, index_of = thompson.write_bounds, thompson.bracket, thompson.index_of
-limit_of = thompson.limit_of
 
 
 @pytest.mark.parametrize("kind", ["coins", "others", "both"])

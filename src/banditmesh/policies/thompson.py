@@ -13,7 +13,7 @@ from .base import Policy
 TWO_POW_52: Final = 4503599627370496.0
 WORD: Final = 20
 # More than 95 of 100 attempts succeed, so this many in a row never fail.
-_MAX_ATTEMPTS: Final = 64
+MAX_ATTEMPTS: Final = 64
 
 
 def gamma_attempt(shape: float, u: float, w: float) -> float:
@@ -35,7 +35,7 @@ def gamma_attempt(shape: float, u: float, w: float) -> float:
 
 def gamma_variate(shape: float, k0: int, k1: int, stream: int, first: int) -> float:
     """A Gamma variate of that shape, at least 1, from the draws of a key, by the attempts from `first` on."""
-    for attempt in range(first, _MAX_ATTEMPTS):
+    for attempt in range(first, MAX_ATTEMPTS):
         variate = gamma_attempt(shape, uniform(k0, k1, attempt, stream, 0, 0), uniform(k0, k1, attempt, stream, 1, 0))
         if variate > 0.0:
             return variate

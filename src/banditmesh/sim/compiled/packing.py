@@ -579,6 +579,7 @@ def pack(run: Run) -> Packed:
     # Laws without a code are read from a tape that is made chunk by chunk.
     coded = [law.kernel if law.kernel is not None else (law.code, 0.0, 1.0) for law in problem.laws]
     arms = problem.arm_indices
+    law_codes = problem.law_codes[arms]
     agents = Agents(
         offsets=problem.arm_offsets,
         arms=arms,
@@ -591,7 +592,8 @@ def pack(run: Run) -> Packed:
         law_code=np.array([code for code, _, _ in coded], dtype=np.int64),
         n_skipped=np.where([policy.first_pulls == "unknown" for policy in run.policies], sizes, 0).astype(np.int32),
         owners=owner if run.policies[0].random else np.zeros(0, dtype=np.int32),
-        widths=widths_of(type(run.policies[0]).index, problem.sigmas[arms], problem.law_codes[arms]),
+        widths=widths_of(type(run.policies[0]).index, problem.sigmas[arms], law_codes),
+        only_coins=bool((law_codes == BERNOULLI).all()),
     )
     holder_counts = np.bincount(problem.arm_indices, minlength=n_arms)
     network = problem.network

@@ -121,7 +121,7 @@ class Replicate:
         n_weighed = n_summed if run.memory.forgets else 0
         index = type(run.policies[0]).index
         sums, room = np.zeros((n_slots, 2)), min(room_for(packed.most_arms), -(-n_slots // LANES) * LANES)
-        n_again = 2 * room if looks_again(index) else 0
+        n_again = room if looks_again(index) else 0
         self.state = State(
             sums=sums,
             pairs=sums.reshape(-1),

@@ -29,7 +29,7 @@ from .pulls import highest_score
 from .replaying import CHOOSING, is_open
 
 #: Those of one policy; others take their places, see `_by`.
-limit_of, are_equal, bracket, index_of = klucb.limit_of, klucb.are_equal, klucb.bracket, klucb.index_of
+are_equal, bracket, index_of = klucb.are_equal, klucb.bracket, klucb.index_of
 
 
 @helper
@@ -37,7 +37,7 @@ def n_not_below(least: float, place: np.uint64, n_arms: np.uint64, scores: Float
     """How many of an agent's indices are not surely below a number."""
     n = np.uint64(0)
     for j in range(n_arms):
-        n += np.uint64(0) if limit_of(scores[SCORES, place + j]) < least else ONE
+        n += np.uint64(0) if scores[SCORES, place + j] < least else ONE
     return n
 
 
@@ -64,7 +64,7 @@ def highest_of_brackets(
     for turn in range(n_arms + ONE):
         # The arm with the highest bound comes first: it rules out most of the others.
         j = likely if turn == 0 else np.uint64(turn) - ONE
-        is_out = not is_open(first + j, state.logged) or limit_of(scores[SCORES, place + j]) < low
+        is_out = not is_open(first + j, state.logged) or scores[SCORES, place + j] < low
         if is_out or (turn > 0 and j == likely):
             continue
         n_left -= ONE
@@ -99,16 +99,14 @@ def choices_by(index: Callable[..., float], memory: str, replays: bool) -> tuple
     Where rewards are replayed, the choice is among the arms that are not used up.
     """
     module: Any = CHOICES[index]
-    names = {name: getattr(module, name) for name in ("limit_of", "are_equal", "write_bounds", "bracket", "index_of")}
+    names = {name: getattr(module, name) for name in ("are_equal", "write_bounds", "bracket", "index_of")}
     reading = {name: BY_MEMORY[memory][name] for name in ("count_of", "root_of") if name in BY_MEMORY[memory]}
     if reading:
         for name, compiling in module.READING.items():
             names[name] = reading[name] = compiling(rebind(getattr(module, name), **reading))
     write_bounds = names.pop("write_bounds")
-    count = helper(rebind(n_not_below, limit_of=module.limit_of))
-    own = {name: names[name] for name in ("limit_of", "are_equal", "bracket", "index_of")}
-    own |= CHOOSING if replays else {}
-    return write_bounds, helper(rebind(highest_of_brackets, n_not_below=count, **own))
+    names |= CHOOSING if replays else {}
+    return write_bounds, helper(rebind(highest_of_brackets, **names))
 
 
 def widths_of(index: Callable[..., float], sigmas: Floats, laws: Int64s) -> Floats:

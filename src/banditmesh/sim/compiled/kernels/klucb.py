@@ -83,12 +83,6 @@ def write_bounds(
 
 
 @helper
-def limit_of(score: float) -> float:
-    """What an index is not above: the score."""
-    return score
-
-
-@helper
 def are_equal(slot: np.uint64, other: np.uint64, agents: Agents, state: State) -> bool:
     """Whether both are coins of which the same was seen, so that their indices are equal."""
     sums, widths = state.sums, agents.widths

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..bitsets import WORD
 from .structs import Struct
 
 Int8s = NDArray[np.int8]
@@ -31,6 +32,8 @@ NEVER_TOLD: Any = np.int32(-(2**31) + 1)
 ONE: Any = np.uint64(1)
 ZERO_SLOT: Any = np.uint64(0)
 NO_BITS: Any = np.uint64(0)
+#: How many bits a word has, to divide unsigned numbers by.
+WORDS: Any = np.uint64(WORD)
 # Columns of the sums of observations.
 COUNT, TOTAL = 0, 1
 PAIR: Any = np.uint64(2)
@@ -40,10 +43,9 @@ EVERY_PULL, GROWTH, CONTESTED, OWN_EMISSION = range(4)
 # bounds for others than coins.
 SCORES, DRAWS, NORMAL, CHANCE, OTHER_NORMAL, OTHER_CHANCE, OTHERS = range(7)
 N_SCORES = 7
-# Rows of what is looked at again: arms, as above, and where each comes from; attempts at Gamma variates, of which arm,
-# of which of its two variates, with which shape, and the draws of the first attempt.
-PLACES, ARM, STREAM, SHAPE, FIRST_NORMAL, FIRST_CHANCE = range(N_SCORES, 13)
-N_AGAIN = 13
+# Rows of what is looked at again: the same of some arms, and where each is.
+PLACES = N_SCORES
+N_AGAIN = N_SCORES + 1
 # Places in `State.now`: what an observation of the round under way weighs, one over that, its root, and the place of
 # the block under way.
 UNIT_WEIGHT, INVERSE, ROOT, BLOCK = range(4)
@@ -95,6 +97,8 @@ class Agents(Struct):
     owners: Int32s
     #: By slot, what bounds on indices need of its arm's law: see `choices`. Empty for policies that have none.
     widths: Floats
+    #: Whether all arms are coins: then nobody has to look.
+    only_coins: bool
 
 
 class Holders(Struct):
@@ -227,8 +231,7 @@ class State(Struct):
     agent_regret: Floats
     #: Workspace, by position in one agent's arm set.
     scores: Floats
-    #: Workspace for attempts that are looked at again, and the sums of their arms, as `pairs`: see `thompson`. Empty
-    #: for other policies.
+    #: Workspace for arms that are looked at again, and their sums, as `pairs`: see `thompson`. Empty for others.
     again: Floats
     again_pairs: Floats
     #: By slot, what bounds on indices are made of: see `klucb`. Empty for policies that need none.

@@ -30,6 +30,7 @@ from .layout import (
     NO_BITS,
     ONE,
     PAIR,
+    WORDS,
     ZERO,
     Abreast,
     Agents,
@@ -48,7 +49,6 @@ from .layout import (
 from .scalars import inlined_uniform, random_relay
 from .stopping import is_set
 
-WORDS: Any = np.uint64(WORD)
 ALL_BITS: Any = np.uint64(2**64 - 1)
 
 

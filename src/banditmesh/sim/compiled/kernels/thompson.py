@@ -9,19 +9,17 @@ import numpy as np
 
 from ....draws import normal_quantile
 from ....policies import ThompsonSampling
-from ....policies.thompson import beta_shapes, gamma_attempt, gamma_variate, generator_of
-from .compiling import helper, routine
+from ....policies.thompson import MAX_ATTEMPTS, beta_shapes, gamma_attempt, gamma_variate, generator_of
+from .compiling import helper, lowest_bit, routine
 from .forgetting import count_of, root_of
 from .lanes import padded
 from .layout import (
-    ARM,
     CHANCE,
     COIN,
     COUNT,
     DRAWS,
-    FIRST_CHANCE,
-    FIRST_NORMAL,
     INVERSE,
+    NO_BITS,
     NORMAL,
     ONE,
     OTHER_CHANCE,
@@ -31,29 +29,25 @@ from .layout import (
     PLACES,
     ROOT,
     SCORES,
-    SHAPE,
-    STREAM,
     TOTAL,
+    WORDS,
     ZERO,
     ZERO_SLOT,
     Agents,
     Floats,
     State,
 )
-from .scalars import compile_rule, inlined_uniform
+from .scalars import compile_rule, inlined_uniform, uniform
 
 _N_PARTS: Final = 2048
-#: Scores of coins of which not both first attempts are surely accepted: that at ones, that at zeros, neither. They are
-#: below all others, so that none is taken for the highest.
-UNSURE: Final = -(2.0**900)
-OTHER_UNSURE: Final = 2.0 * UNSURE
-BOTH_UNSURE: Final = 3.0 * UNSURE
-#: What stands in the place of the number that decides about an attempt that is accepted.
-_ACCEPTED: Final = -1e6
+#: Scores of coins of which not both first attempts are surely accepted, until they are looked at again: not that at
+#: the ones, not that at the zeros, neither. Bounds are above 0.
+UNSURE, OTHER_UNSURE, BOTH_UNSURE = -1.0, -2.0, -3.0
 #: Sums that were given or changed may be of any size; beyond this nothing is said of them. Counts are below 2^31.
 _MAX_D: Final = 1e9
 #: The second stream of a key, and the second draw or attempt.
 SECOND: Any = np.int64(1)
+LAST: Any = np.int64(MAX_ATTEMPTS - 1)
 
 index_rule = compile_rule(ThompsonSampling.index)
 #: What reads counts, and how it is compiled: for `choices`, which binds it to other memories.
@@ -61,7 +55,8 @@ READING: Final = {
     "write_normal_bounds": routine,
     "shapes_of": helper,
     "write_beta_bounds": routine,
-    "list_attempts": helper,
+    "draw_again": routine,
+    "draw_on": routine,
     "look_again": helper,
     "write_bounds": helper,
     "index_of": helper,
@@ -69,6 +64,7 @@ READING: Final = {
 }
 attempt_rule = compile_rule(gamma_attempt)
 variate_rule = compile_rule(gamma_variate)
+quantile_rule = compile_rule(normal_quantile)
 inlined_shapes = helper(beta_shapes)
 inlined_generator = helper(generator_of)
 
@@ -124,6 +120,13 @@ def end(u: float) -> float:
     return above if above > 0.0 else below
 
 
+@helper
+def reach(u: float) -> float:
+    """The same, and in the first and the last part the quantile itself."""
+    q: float = end(u)
+    return q if abs(q) < math.inf else quantile_rule(u)
+
+
 @routine
 def write_normal_bounds(first: Any, n_arms: Any, root: float, widths: Floats, pairs: Floats, scores: Floats) -> None:
     """Write bounds on the indices of other arms than coins, to a row of their own.
@@ -150,6 +153,12 @@ def draw_for_gammas(n_arms: Any, scores: Floats) -> None:
 
 
 @helper
+def is_sizeable(d: float, root: float, q: float) -> bool:
+    """Whether something can be said of a variate: it is not too near to 0, and d not so large that roundings count."""
+    return (root + q * (1.0 / 3.0) > 0.01 * root) & (d < _MAX_D)
+
+
+@helper
 def is_accepted(d: float, root: float, q: float, w: float) -> bool:
     """Whether an attempt is surely accepted whose normal quantile x lies between 0 and `q`; `root` is that of d.
 
@@ -164,7 +173,7 @@ def is_accepted(d: float, root: float, q: float, w: float) -> bool:
     third = root + q * (1.0 / 3.0)
     square = q * q
     is_low = square * square * (root + q * (1.0 / 15.0)) < chance * (108.0 * (1.0 - 1e-5) * d) * third
-    return is_low & (third > 0.01 * root) & (d < _MAX_D)
+    return bool(is_low & is_sizeable(d, root, q))
 
 
 @helper
@@ -182,7 +191,7 @@ def passes(d: float, root: float, q: float, w: float) -> bool:
     square = q * q
     z, third = root + q * (5.0 / 21.0), root + q * (1.0 / 3.0)
     least = square * square * (d + q * (root * (32.0 / 105.0) + q * (1.0 / 945.0))) * (6.0 - e * (6.0 - e))
-    return (least < chance * (z * third)) & (third > 0.01 * root) & (d < _MAX_D)
+    return bool((least < chance * (z * third)) & is_sizeable(d, root, q))
 
 
 @helper
@@ -201,7 +210,7 @@ def is_rejected(d: float, root: float, q: float, w: float) -> bool:
     two = d + q * (root * (10.0 / 21.0) + q * (10.0 / 189.0))
     most = 6.0 * w * (1.0 + w) * fourth * (root * (root + q * (22.0 / 105.0)))
     is_high = most > chance * (108.0 * (1.0 + 1e-5) * d) * two
-    return (e < 0.033 * fourth) & (is_high | (root + q * (1.0 / 3.0) < -1e-5 * root))
+    return (e < 0.033 * fourth) & (is_high | (root + q * (1.0 / 3.0) < -1e-5 * root)) & (d < _MAX_D)
 
 
 @helper
@@ -223,8 +232,8 @@ def write_beta_bounds(first: Any, n_arms: Any, inverse: float, pairs: Floats, sc
     last factor, since root + q / 3 is not below a hundredth of root where an attempt is accepted. Nothing asks for
     counts of at least 1: an arm without ones, or without zeros, has a d of 2/3, the least.
 
-    Where it is not sure that an attempt is accepted, a later one may take any quantile, and the score says that nothing
-    is known: see `look_again` and `limit_of`.
+    Where it is not sure that an attempt is accepted, a later one may take any quantile, and the score says of which of
+    the two variates nothing is known: see `look_again`.
     """
     for j in range(n_arms):
         d, other_d = shapes_of(first + j, inverse, pairs)
@@ -232,84 +241,120 @@ def write_beta_bounds(first: Any, n_arms: Any, inverse: float, pairs: Floats, sc
         most, minus_least = quantile_above(scores[NORMAL, j]), quantile_above(1.0 - scores[OTHER_NORMAL, j])
         is_sure = is_accepted(d, root, far(most), scores[CHANCE, j])
         is_other_sure = is_accepted(other_d, other_root, -far(minus_least), scores[OTHER_CHANCE, j])
-        bound = beta_of(root, other_root, most, -minus_least) * (1.0 + 1e-11)
+        bound = bound_of(root, other_root, most, -minus_least)
         unsure = (0.0 if is_sure else UNSURE) + (0.0 if is_other_sure else OTHER_UNSURE)
         scores[SCORES, j] = bound if unsure == 0.0 else unsure
 
 
 @helper
-def list_unsure(n_slots: np.uint64, state: State) -> np.uint64:
-    """List the arms whose first attempts are not both surely accepted, by their places."""
-    scores, again = state.scores, state.again
+def list_unsure(first: np.uint64, n_slots: np.uint64, state: State) -> np.uint64:
+    """List the arms whose first attempts are not both surely accepted: their places, sums, scores and draws."""
+    scores, again, pairs, again_pairs = state.scores, state.again, state.pairs, state.again_pairs
     n = np.uint64(0)
-    for j in range(n_slots):
-        again[PLACES, n] = np.float64(j)
-        n += ONE if scores[SCORES, j] <= UNSURE else np.uint64(0)
-    return n
-
-
-@helper
-def list_attempts(n_arms: np.uint64, first: np.uint64, inverse: float, state: State) -> np.uint64:
-    """List the attempts of these arms that are not surely accepted.
-
-    What is written for another is overwritten by the next: a branch would often be mispredicted.
-    """
-    pairs, scores, again = state.pairs, state.scores, state.again
-    n = np.uint64(0)
-    for i in range(n_arms):
-        j = np.uint64(again[PLACES, i])
-        d, other_d = shapes_of(first + j, inverse, pairs)
-        score, u = scores[SCORES, j], scores[DRAWS, j]
-        again[ARM, n], again[STREAM, n], again[SHAPE, n], again[DRAWS, n] = again[PLACES, i], 0.0, d, u
-        again[FIRST_NORMAL, n], again[FIRST_CHANCE, n] = scores[NORMAL, j], scores[CHANCE, j]
-        n += ONE if score != OTHER_UNSURE else np.uint64(0)
-        again[ARM, n], again[STREAM, n], again[SHAPE, n], again[DRAWS, n] = again[PLACES, i], 1.0, other_d, u
-        again[FIRST_NORMAL, n], again[FIRST_CHANCE, n] = scores[OTHER_NORMAL, j], scores[OTHER_CHANCE, j]
-        n += ONE if score != UNSURE else np.uint64(0)
+    for start in range(ZERO_SLOT, n_slots, WORDS):
+        unsure = NO_BITS
+        for k in range(min(WORDS, n_slots - start)):
+            unsure |= ONE << k if scores[SCORES, start + k] <= UNSURE else NO_BITS
+        while unsure != NO_BITS:
+            j = start + np.uint64(lowest_bit(unsure))
+            unsure &= unsure - ONE
+            again[PLACES, n] = np.float64(j)
+            again_pairs[PAIR * n] = pairs[PAIR * (first + j)]
+            again_pairs[PAIR * n + ONE] = pairs[PAIR * (first + j) + ONE]
+            for row in range(SCORES, OTHER_CHANCE + 1):
+                again[row, n] = scores[row, j]
+            n += ONE
     return n
 
 
 @routine
-def draw_again(n_attempts: Any, again: Floats) -> None:
-    """Draw second attempts in the place of first ones that surely fail, and mark what is surely accepted.
+def draw_again(n_arms: Any, inverse: float, pairs: Floats, again: Floats) -> None:
+    """Draw second attempts in the place of first ones that surely fail, and write bounds where they are accepted.
 
-    An attempt that is accepted gives the same variate whatever the number is that decides about it.
+    Where neither first attempt at an arm is surely accepted, only that at the ones is looked at, and no bound is
+    written: such arms are few.
     """
-    for i in range(n_attempts):
-        d, u, w = again[SHAPE, i], again[FIRST_NORMAL, i], again[FIRST_CHANCE, i]
-        root = math.sqrt(d)
-        fails = is_rejected(d, root, near(u), w)
+    for i in range(n_arms):
+        ones, zeros = shapes_of(i, inverse, pairs)
+        unsure, u, w, other_u, other_w = (
+            again[SCORES, i],
+            again[NORMAL, i],
+            again[CHANCE, i],
+            again[OTHER_NORMAL, i],
+            again[OTHER_CHANCE, i],
+        )
+        is_other = unsure == OTHER_UNSURE
+        d, new_u, new_w = zeros if is_other else ones, other_u if is_other else u, other_w if is_other else w
+        ones_root, zeros_root = math.sqrt(ones), math.sqrt(zeros)
+        root = zeros_root if is_other else ones_root
+        fails = is_rejected(d, root, near(new_u), new_w)
         k0, k1 = inlined_generator(again[DRAWS, i])
-        stream = np.int64(again[STREAM, i])
-        u = inlined_uniform(k0, k1, SECOND, stream, ZERO, ZERO) if fails else u
-        w = inlined_uniform(k0, k1, SECOND, stream, SECOND, ZERO) if fails else w
-        again[NORMAL, i], again[CHANCE, i] = u, _ACCEPTED if passes(d, root, end(u), w) else w
+        stream = SECOND if is_other else ZERO
+        new_u = inlined_uniform(k0, k1, SECOND, stream, ZERO, ZERO) if fails else new_u
+        new_w = inlined_uniform(k0, k1, SECOND, stream, SECOND, ZERO) if fails else new_w
+        is_sure = passes(d, root, end(new_u), new_w) & (unsure != BOTH_UNSURE)
+        u, w = u if is_other else new_u, w if is_other else new_w
+        other_u, other_w = new_u if is_other else other_u, new_w if is_other else other_w
+        again[NORMAL, i], again[CHANCE, i], again[OTHER_NORMAL, i], again[OTHER_CHANCE, i] = u, w, other_u, other_w
+        bound = bound_of(ones_root, zeros_root, quantile_above(u), -quantile_above(1.0 - other_u))
+        again[SCORES, i] = bound if is_sure else unsure
+
+
+@routine
+def draw_on(i: Any, j: Any, inverse: float, scores: Floats, pairs: Floats, again: Floats) -> None:
+    """Draw attempts at an arm until there is an accepted one at both its variates, and write its bound.
+
+    An attempt of which nothing is sure is worked out.
+    """
+    weight, unsure = pairs[PAIR * i], again[SCORES, i]
+    a, b = inlined_shapes(pairs[PAIR * i + ONE] / weight, count_of(weight, inverse))
+    ones, zeros = shapes_of(i, inverse, pairs)
+    k0, k1 = inlined_generator(again[DRAWS, i])
+    is_sure = True
+    for stream in range(2):
+        if unsure == (UNSURE if stream else OTHER_UNSURE):
+            continue
+        row, shape, d = NORMAL + 2 * stream, b if stream else a, zeros if stream else ones
+        u, w, root = again[row, i], again[row + 1, i], math.sqrt(d)
+        nth = ZERO if u == scores[row, j] and w == scores[row + 1, j] else SECOND
+        while not passes(d, root, reach(u), w) and attempt_rule(shape, u, w) == 0.0:
+            if nth == LAST:
+                is_sure = False
+                break
+            nth += SECOND
+            u = uniform(k0, k1, nth, np.int64(stream), ZERO, ZERO)
+            w = uniform(k0, k1, nth, np.int64(stream), SECOND, ZERO)
+        again[row, i], again[row + 1, i] = u, w
+        is_sure &= is_sizeable(d, root, reach(u))
+    u, other_u = again[NORMAL, i], again[OTHER_NORMAL, i]
+    most, least = quantile_above(u), -quantile_above(1.0 - other_u)
+    most, least = most if most < math.inf else quantile_rule(u), least if least > -math.inf else quantile_rule(other_u)
+    again[SCORES, i] = bound_of(math.sqrt(ones), math.sqrt(zeros), most, least) if is_sure else math.inf
 
 
 @helper
 def look_again(first: np.uint64, n_slots: np.uint64, inverse: float, state: State) -> None:
-    """Where first attempts are not surely accepted, find out whether they fail, and take second ones for those.
+    """Where first attempts are not surely accepted, find the ones that are, and write bounds.
 
-    The draws of second attempts take the places of the first ones', so that bounds, brackets and indices are made of
-    them as of any: `index_of` goes on with the second attempt if what it is given fails.
+    Their draws take the places of the first ones', so that brackets and indices are made of them as of any.
     """
-    scores, again, pairs, again_pairs = state.scores, state.again, state.pairs, state.again_pairs
-    n_arms = list_unsure(n_slots, state)
-    n_attempts = list_attempts(n_arms, first, inverse, state)
-    draw_again(padded(ZERO_SLOT, n_attempts, again.shape[1]), again)
-    for i in range(n_attempts):
-        j, is_other = np.uint64(again[ARM, i]), again[STREAM, i] > 0.0
-        scores[OTHER_NORMAL if is_other else NORMAL, j] = again[NORMAL, i]
-        scores[OTHER_CHANCE if is_other else CHANCE, j] = again[CHANCE, i]
+    scores, again, pairs = state.scores, state.again, state.again_pairs
+    n_arms = list_unsure(first, n_slots, state)
+    draw_again(padded(ZERO_SLOT, n_arms, again.shape[1]), inverse, pairs, again)
     for i in range(n_arms):
         j = np.uint64(again[PLACES, i])
-        again_pairs[PAIR * i] = pairs[PAIR * (first + j)]
-        again_pairs[PAIR * i + ONE] = pairs[PAIR * (first + j) + ONE]
+        if again[SCORES, i] <= UNSURE:
+            draw_on(i, j, inverse, scores, pairs, again)
+        scores[SCORES, j] = again[SCORES, i]
         for row in range(NORMAL, OTHER_CHANCE + 1):
-            again[row, i] = scores[row, j]
-    write_beta_bounds(ZERO_SLOT, padded(ZERO_SLOT, n_arms, again.shape[1]), inverse, again_pairs, again)
-    for i in range(n_arms):
-        scores[SCORES, np.uint64(again[PLACES, i])] = again[SCORES, i]
+            scores[row, j] = again[row, i]
+
+
+@helper
+def bound_of(root: float, other_root: float, most: float, least: float) -> float:
+    """A number that a coin's index is not above, from bounds on its variates' quantiles, see `write_beta_bounds`."""
+    bound: float = beta_of(root, other_root, most, least) * (1.0 + 1e-11)
+    return bound
 
 
 @helper
@@ -327,9 +372,11 @@ def write_bounds(
     """Write the bounds of `n_slots` slots, and of some beyond, see `lanes`."""
     widths, pairs, scores = agents.widths, state.pairs, state.scores
     n_written = padded(first, n_slots, len(agents.arms))
-    n_coins = np.uint64(0)
-    for j in range(n_slots):
-        n_coins += ONE if widths[first + j] == COIN else np.uint64(0)
+    n_coins = n_slots
+    if not agents.only_coins:
+        n_coins = np.uint64(0)
+        for j in range(n_slots):
+            n_coins += ONE if widths[first + j] == COIN else np.uint64(0)
     if n_coins < n_slots:
         write_normal_bounds(first, n_written, state.now[ROOT], widths, pairs, scores)
     if n_coins > 0:
@@ -340,12 +387,6 @@ def write_bounds(
         for j in range(n_slots):
             if widths[first + j] != COIN:
                 scores[SCORES, j] = scores[OTHERS, j]
-
-
-@helper
-def limit_of(score: float) -> float:
-    """What an index is not above: the score, if anything is sure."""
-    return score if score > UNSURE else math.inf
 
 
 @helper
@@ -360,21 +401,23 @@ def bracket(
 ) -> tuple[float, float]:
     """Two numbers that a slot's index lies between: the bound, and one that is made like it.
 
-    Where the bound is infinite or no number, or a coin's attempts are not surely accepted, the index itself is both.
+    Where one of them says nothing, the index itself is both.
     """
     scores, width, high = state.scores, agents.widths[slot], state.scores[SCORES, place]
     weight, inverse = state.sums[slot, COUNT], state.now[INVERSE]
-    if not high < math.inf or (width == COIN and high < 0.0):
-        low = high = index_of(slot, place, clock, parameter, agents, state)
-    elif width != COIN:
+    low, is_known = high, high < math.inf
+    if width != COIN:
         mean = state.sums[slot, TOTAL] / weight
         low = mean + width * root_of(weight, state.now[ROOT]) * -quantile_above(1.0 - scores[DRAWS, place])
-    else:
+    elif is_known:
         count, total = count_of(weight, inverse), count_of(state.sums[slot, TOTAL], inverse)
         zeros = max(count - total * (1.0 - 1e-15) + 1e-15 * count, 0.0)
         root, other_root = math.sqrt(max(total * (1.0 - 1e-15), 0.0) + 2.0 / 3.0), math.sqrt(zeros + 2.0 / 3.0)
         least, most = -quantile_above(1.0 - scores[NORMAL, place]), quantile_above(scores[OTHER_NORMAL, place])
         low = beta_of(root, other_root, least, most) * (1.0 - 1e-11)
+        is_known = low > 0.0
+    if not is_known:
+        low = high = index_of(slot, place, clock, parameter, agents, state)
     return low, high
 
 

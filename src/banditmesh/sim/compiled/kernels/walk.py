@@ -17,8 +17,6 @@ slot and value, and what is forgotten of these always matters.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ....protocols.relaying import ABSORB, RELAY, STOP
@@ -39,6 +37,7 @@ from .layout import (
     ONE,
     PLACE,
     QUEUED_TO,
+    WORDS,
     ZERO,
     Agents,
     Arrays,
@@ -60,8 +59,6 @@ from .scalars import inlined_uniform, random_relay
 from .sets import learn_in_order, rank_messages
 from .spread import pick_neighbours
 from .stopping import is_set
-
-WORDS: Any = np.uint64(WORD)
 
 
 @helper
