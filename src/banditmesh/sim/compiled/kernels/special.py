@@ -154,9 +154,11 @@ def _bind(rules: Rules, plain: bool, memory: str, replays: bool, _identities: st
     spreading = {"spread": spreads, "hop_abreast": hop_abreast}
     spread_rounds = rebind(rounds.spread_rounds, begin=begin, deliver=deliver, **spreading)
     begin_walk = compiling_part(rebind(walk.begin_walk, restart=restart, pull_rounds=pull_rounds, emit=emit, **heard))
-    walking = {"begin_walk": begin_walk, "learn_in_order": learn_in_order}
-    settle = walk.settle if relay is None else helper(rebind(walk.settle, random_relay=relays))
-    walk_rounds = rebind(walk.walk_rounds, settle=settle, **walking)
+    settle_all = walk.settle_all
+    if entering or relay is not None:
+        settle = helper(rebind(walk.settle, random_relay=relays))
+        settle_all = compiling_part(rebind(settle_all, settle=settle, learn_in_order=learn_in_order))
+    walk_rounds = rebind(walk.walk_rounds, begin_walk=begin_walk, settle_all=settle_all)
     merging = _of_memory(memory, "begin_merged", "add_own")
     merge_rounds = rebind(merge.merge_rounds, pull_rounds=pull_rounds, decide=decide, **merging)
     return Kernels(

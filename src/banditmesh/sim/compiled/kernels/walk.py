@@ -310,36 +310,66 @@ def settle(t: int, w: int, starts: Int64s, agents: Agents, rule: Rule, walked: W
     counts[fate.QUEUED if t == rule.horizon else fate.RELAYED] += n_relayed
 
 
+@routine
+def send_all(t: int, starts: Int64s, agents: Agents, chunk: Chunk, rule: Rule, walked: Walked, counts: Int64s) -> None:
+    """All agents send what they have queued, one agent after the other."""
+    indices, links, faults, stop = chunk.network.indices, chunk.links, chunk.faults, chunk.stop
+    up = faults.up
+    chooses = rule.n_targets > 0 or up.shape[1] > 0 or faults.loss > 0.0
+    n_sent = 0
+    for v in range(len(agents.every)):
+        if is_set(stop):
+            return
+        if up.shape[1] > 0 and up[t - faults.first_round, v] == 0:
+            continue
+        n_queued = write_queue(v, walked)
+        if chooses:
+            n_sent += send_chosen(t, v, n_queued, starts, indices, rule, walked, links, faults, counts)
+        else:
+            n_sent += send_to_all(t, v, n_queued, starts, indices, rule, walked, links)
+    counts[fate.SENT] += n_sent
+    chunk.sent[t - chunk.first] = n_sent
+
+
+@routine
+def settle_all(
+    t: int,
+    starts: Int64s,
+    agents: Agents,
+    rule: Rule,
+    messages: Messages,
+    keys: Keys,
+    known: Known,
+    state: State,
+    walked: Walked,
+    counts: Int64s,
+    stop: Int64s,
+) -> None:
+    """Ask what becomes of all messages that agents accepted in round `t`, and let them learn."""
+    rank_messages(t, rule.reach, walked.shift, agents, messages, walked.ranked)
+    for w in range(len(agents.every)):
+        if is_set(stop):
+            return
+        settle(t, w, starts, agents, rule, walked, counts)
+        counts[fate.STALE] += learn_in_order(
+            t, w, rule.reach, walked.shift, walked.learning, walked.ranked, agents, messages, keys, known, state
+        )
+
+
 @kernel
 def walk_rounds(first: int, last: int, chunk: Chunk, arrays: Arrays, walked: Walked) -> None:
-    """Simulate the rounds from `first` to before `last`, a part of the chunk."""
+    """Simulate the rounds from `first` to before `last`, a part of the chunk.
+
+    Each part of a round is compiled by itself: another policy has only the first of them anew.
+    """
     agents, rule, keys, state = arrays.agents, arrays.rule, arrays.keys, arrays.state
     known, pulls, messages, counts = arrays.known, arrays.pulls, arrays.messages, arrays.counts
-    n_agents, network, links, faults, stop = len(agents.every), chunk.network, chunk.links, chunk.faults, chunk.stop
-    indices, up = network.indices, faults.up
-    chooses = rule.n_targets > 0 or up.shape[1] > 0 or faults.loss > 0.0
+    network, stop = chunk.network, chunk.stop
     for t in range(first, last):
         starts = network.starts[0 if network.is_static else t - network.first_round]
         walked.first[0], walked.first[1] = t % (2 * rule.reach) * (len(walked.arms) // (2 * rule.reach)), t % rule.reach
         begin_walk(t, chunk, agents, rule, keys, state, known, pulls, messages, walked)
-        n_sent = 0
-        for v in range(n_agents):
-            if is_set(stop):
-                return
-            if up.shape[1] > 0 and up[t - faults.first_round, v] == 0:
-                continue
-            n_queued = write_queue(v, walked)
-            if chooses:
-                n_sent += send_chosen(t, v, n_queued, starts, indices, rule, walked, links, faults, counts)
-            else:
-                n_sent += send_to_all(t, v, n_queued, starts, indices, rule, walked, links)
-        counts[fate.SENT] += n_sent
-        chunk.sent[t - chunk.first] = n_sent
-        rank_messages(t, rule.reach, walked.shift, agents, messages, walked.ranked)
-        for w in range(n_agents):
-            if is_set(stop):
-                return
-            settle(t, w, starts, agents, rule, walked, counts)
-            counts[fate.STALE] += learn_in_order(
-                t, w, rule.reach, walked.shift, walked.learning, walked.ranked, agents, messages, keys, known, state
-            )
+        send_all(t, starts, agents, chunk, rule, walked, counts)
+        settle_all(t, starts, agents, rule, messages, keys, known, state, walked, counts, stop)
+        if is_set(stop):
+            return
