@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import signal
 import sys
+import threading
 import time
 from contextlib import contextmanager
 
@@ -127,3 +128,26 @@ def test_a_process_holds_interrupts_back_from_its_first_moment_on(tmp_path):
     process.join()
     assert (tmp_path / "held").read_text() == "SIGINT"
     assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == held
+
+
+def interrupt_while_held(passed):
+    with executors._interrupts_held():
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.05)
+        passed.append("the end")
+
+
+def test_an_interrupt_that_another_thread_takes_waits_too():
+    usual = signal.signal(signal.SIGINT, signal.default_int_handler)  # What runs in a shell's background ignores it.
+    ends, passed = threading.Event(), []
+    other = threading.Thread(target=ends.wait)
+    other.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            interrupt_while_held(passed)
+        assert passed == ["the end"]
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        ends.set()
+        other.join()
+        signal.signal(signal.SIGINT, usual)

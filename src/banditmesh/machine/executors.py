@@ -221,17 +221,30 @@ def _script_hidden() -> Iterator[None]:
 
 @contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """Hold Ctrl-C back in this thread, and for good in a process that it starts: that would say where it was."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    # It lets interrupts through when it has started its own process.
-    resource_tracker.ensure_running()
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    """Hold Ctrl-C back until the end, and for good in a process that is started here: that would say where it was.
+
+    It is blocked in this thread, and so in the new process. Other threads take it all the same, and then the main
+    thread is interrupted, perhaps before the new process was told what to do: so that thread only notes it.
+    """
+    noted: list[int] = []
+    usual = signal.getsignal(signal.SIGINT)
+    notes = threading.current_thread() is threading.main_thread() and callable(usual)
+    blocks = hasattr(signal, "pthread_sigmask")
+    if blocks:
+        # It lets interrupts through when it has started its own process.
+        resource_tracker.ensure_running()
+    if notes:
+        signal.signal(signal.SIGINT, lambda number, _: noted.append(number))
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if blocks else set()
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if blocks:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if notes:
+            signal.signal(signal.SIGINT, usual)
+        if noted:
+            signal.raise_signal(signal.SIGINT)
 
 
 class _Process(SpawnProcess):
