@@ -260,6 +260,15 @@ class _Context(SpawnContext):
     Process = _Process
 
 
+class _Pool(ProcessPoolExecutor):
+    """Fresh interpreters: forking a process that may already have threads can deadlock its children."""
+
+    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
+        """Hand a task over, and start a process if there are fewer than there may be: on Ctrl-C, all must be known."""
+        with _interrupts_held():
+            return super().submit(fn, *args, **kwargs)
+
+
 @contextmanager
 def beside(task: Callable[..., object], *args: Any) -> Iterator[None]:
     """While this is open, another process does a task, if one can be started; then it is killed, done or not.
@@ -271,11 +280,11 @@ def beside(task: Callable[..., object], *args: Any) -> Iterator[None]:
         yield
         return
     process = None
-    # Whatever keeps it from being started, the task is left undone.
-    with suppress(Exception):
-        process = _Process(target=_do_as_worker, args=(pickle.dumps((task, args)),), daemon=True)
-        process.start()
     try:
+        # Whatever keeps it from being started, the task is left undone.
+        with suppress(Exception), _interrupts_held():
+            process = _Process(target=_do_as_worker, args=(pickle.dumps((task, args)),), daemon=True)
+            process.start()
         yield
     finally:
         if process is not None and process.pid is not None:
@@ -294,8 +303,7 @@ def _processes(workers: int) -> Iterator[tuple[Executor, int]]:
     if workers == 1:
         yield InlineExecutor(), 1
         return
-    # Fresh interpreters: forking a process that may already have threads can deadlock its children.
-    pool = ProcessPoolExecutor(workers, mp_context=_Context(), initializer=start_worker)
+    pool = _Pool(workers, mp_context=_Context(), initializer=start_worker)
     try:
         yield pool, workers
     except BaseException:
