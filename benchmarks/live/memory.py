@@ -29,6 +29,15 @@ from .nodes import ARMS, MESH, grounds, statistics, until
 
 SCRIPT = f"import sys; sys.path.insert(0, {str(Path(__file__).parents[1])!r}); from live import memory; memory.one()"
 STATM = Path("/proc/self/statm")
+#: A process that has done no more than import what a node with its sidecar needs of others, and begun to speak TLS.
+OTHERS = """
+import asyncio, json, resource, sqlite3, ssl, sys
+import httptools, msgspec, uvicorn, uvloop
+import cryptography.x509
+from cryptography.hazmat.primitives.asymmetric import ed25519
+ssl.create_default_context()
+print(json.dumps(int(open(sys.argv[1]).read().split()[1]) * resource.getpagesize()))
+"""
 #: What is measured, how many of them, and the most bytes of one.
 WHAT = {
     "an entry of the table": ("entries", 100_000, formula.ENTRY),
@@ -42,7 +51,9 @@ WHAT = {
 def measure(quick: bool) -> list[Row]:
     if not STATM.exists():
         return [{"what": "memory", "unit": "not measured: this system does not show it"}]
-    rows: list[Row] = []
+    others = in_new_process(OTHERS, STATM)
+    what = "memory of a process that has only imported what a node needs of others"
+    rows: list[Row] = [{"what": what, "value": others, "unit": "bytes"}]
     for what, (name, n, most) in WHAT.items():
         if quick and name != "links":
             continue
