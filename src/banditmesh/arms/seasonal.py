@@ -73,6 +73,11 @@ def swinging(rounds: npt.NDArray[np.int64], mean: Any, amplitude: Any, period: A
     >>> swinging(np.array([0, 2]), 0.5, 0.25, 8.0, 0.0)
     array([0.5 , 0.75])
     """
-    swing: Floats = np.sin(2.0 * math.pi * (rounds + phase) / period)
-    means: Floats = mean + amplitude * swing
+    means: Floats = np.asarray(rounds + phase, dtype=np.float64)
+    # In place: for all arms and many rounds, new arrays would take as long as the sines.
+    means *= 2.0 * math.pi
+    means /= period
+    np.sin(means, out=means)
+    means *= amplitude
+    means += mean
     return means
