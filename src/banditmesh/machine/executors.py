@@ -224,11 +224,12 @@ def _interrupts_held() -> Iterator[None]:
     """Hold Ctrl-C back until the end, and for good in a process that is started here: that would say where it was.
 
     It is blocked in this thread, and so in the new process. Other threads take it all the same, and then the main
-    thread is interrupted, perhaps before the new process was told what to do: so that thread only notes it.
+    thread is interrupted, perhaps before the new process was told what to do: so that thread only notes it. Handlers
+    that others have set, as event loops do, are left alone.
     """
     noted: list[int] = []
-    usual = signal.getsignal(signal.SIGINT)
-    notes = threading.current_thread() is threading.main_thread() and callable(usual)
+    usual = signal.default_int_handler
+    notes = threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is usual
     blocks = hasattr(signal, "pthread_sigmask")
     if blocks:
         # It lets interrupts through when it has started its own process.
