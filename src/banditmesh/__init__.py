@@ -5,9 +5,9 @@ Every public name is listed here and imported when it is first used, so that `im
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from .lazy import importer
 from .version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -165,16 +165,7 @@ __all__ = [
     "theory",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        value = getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)
-    elif name in _MODULES:
-        value = importlib.import_module(f".{name}", __name__)
-    else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = value
-    return value
+__getattr__ = importer(__name__, _HOMES, _MODULES)
 
 
 def __dir__() -> list[str]:

@@ -19,9 +19,9 @@ Every name is imported when it is first used: policies and live nodes need the c
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from ..lazy import importer
 from .quantiles import BERNOULLI as BERNOULLI
 from .quantiles import GAUSSIAN as GAUSSIAN
 from .quantiles import OTHER as OTHER
@@ -111,13 +111,7 @@ __all__ = [
     "uniform_sets",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)
-    globals()[name] = value
-    return value
+__getattr__ = importer(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

@@ -21,8 +21,9 @@ Every public name is imported when it is first used; what needs an extra says so
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ..lazy import importer
 
 if TYPE_CHECKING:
     from .bandits import BanditSpec
@@ -61,13 +62,7 @@ __all__ = [
     "Ticket",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)
-    globals()[name] = value
-    return value
+__getattr__ = importer(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

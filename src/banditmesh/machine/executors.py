@@ -221,11 +221,11 @@ def _script_hidden() -> Iterator[None]:
 
 @contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """Hold Ctrl-C back until the end, and for good in a process that is started here: that would say where it was.
+    """Hold Ctrl-C back until the end, and for good in a process started here, which would print a traceback.
 
-    It is blocked in this thread, and so in the new process. Other threads take it all the same, and then the main
-    thread is interrupted, perhaps before the new process was told what to do: so that thread only notes it. Handlers
-    that others have set, as event loops do, are left alone.
+    The signal is blocked in this thread, and so in the new process. Another thread may still take it, and Python then
+    interrupts the main thread, perhaps before the new process has been told what to do; so the main thread only notes
+    it until the end. Handlers that others have set, such as an event loop's, are left alone.
     """
     noted: list[int] = []
     usual = signal.default_int_handler
@@ -265,7 +265,7 @@ class _Pool(ProcessPoolExecutor):
     """Fresh interpreters: forking a process that may already have threads can deadlock its children."""
 
     def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
-        """Hand a task over, and start a process if there are fewer than there may be: on Ctrl-C, all must be known."""
+        """Hand a task over; on Ctrl-C, a process that this starts must already be among those to be ended."""
         with _interrupts_held():
             return super().submit(fn, *args, **kwargs)
 

@@ -12,8 +12,9 @@ Every public name is imported when it is first used: a process of a mesh, and `m
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ..lazy import importer
 
 if TYPE_CHECKING:
     from .deployment import read_hosts, read_nodes, write_nodes
@@ -33,13 +34,7 @@ _HOMES = {
 
 __all__ = ["MeshError", "MeshRun", "Verdict", "read_hosts", "read_nodes", "run_mesh", "verify_mesh", "write_nodes"]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)
-    globals()[name] = value
-    return value
+__getattr__ = importer(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

@@ -28,7 +28,7 @@ from .layout import COIN, FIRST_TANGENT, ONE, SCORES, Agents, Floats, Int64s, St
 from .pulls import highest_score
 from .replaying import CHOOSING, is_open
 
-#: Those of one policy; others take their places, see `_by`.
+#: Those of one policy; others take their places, see `choices_by`.
 are_equal, bracket, index_of = klucb.are_equal, klucb.bracket, klucb.index_of
 
 

@@ -97,7 +97,7 @@ class Agents(Struct):
     owners: Int32s
     #: By slot, what bounds on indices need of its arm's law: see `choices`. Empty for policies that have none.
     widths: Floats
-    #: Whether all arms are coins: then nobody has to look.
+    #: Whether every arm is a coin, so that coins need not be counted.
     only_coins: bool
 
 

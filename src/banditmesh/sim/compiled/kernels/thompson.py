@@ -40,8 +40,8 @@ from .layout import (
 from .scalars import compile_rule, inlined_uniform, uniform
 
 _N_PARTS: Final = 2048
-#: Scores of coins of which not both first attempts are surely accepted, until they are looked at again: not that at
-#: the ones, not that at the zeros, neither. Bounds are above 0.
+#: What a coin's score is until it is looked at again, where a first attempt is not surely accepted: the one at the
+#: ones, the one at the zeros, or both. Bounds are above 0.
 UNSURE, OTHER_UNSURE, BOTH_UNSURE = -1.0, -2.0, -3.0
 #: Sums that were given or changed may be of any size; beyond this nothing is said of them. Counts are below 2^31.
 _MAX_D: Final = 1e9
@@ -302,9 +302,9 @@ def draw_again(n_arms: Any, inverse: float, pairs: Floats, again: Floats) -> Non
 
 @routine
 def draw_on(i: Any, j: Any, inverse: float, scores: Floats, pairs: Floats, again: Floats) -> None:
-    """Draw attempts at an arm until there is an accepted one at both its variates, and write its bound.
+    """Draw attempts until both of an arm's variates have an accepted one, and write the arm's bound.
 
-    An attempt of which nothing is sure is worked out.
+    An attempt that no bound decides is worked out.
     """
     weight, unsure = pairs[PAIR * i], again[SCORES, i]
     a, b = inlined_shapes(pairs[PAIR * i + ONE] / weight, count_of(weight, inverse))

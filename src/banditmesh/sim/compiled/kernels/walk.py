@@ -360,7 +360,7 @@ def settle_all(
 def walk_rounds(first: int, last: int, chunk: Chunk, arrays: Arrays, walked: Walked) -> None:
     """Simulate the rounds from `first` to before `last`, a part of the chunk.
 
-    Each part of a round is compiled by itself: another policy has only the first of them anew.
+    Each part of a round is compiled by itself, so that for another policy only the first is compiled again.
     """
     agents, rule, keys, state = arrays.agents, arrays.rule, arrays.keys, arrays.state
     known, pulls, messages, counts = arrays.known, arrays.pulls, arrays.messages, arrays.counts
